@@ -1,0 +1,10 @@
+"""Three territory games as JAX, PettingZoo and Gymnasium environments, with scripted and trained levels."""
+
+from audamir_envs.autoreset import AutoReset, AutoResetState, auto_reset
+from audamir_envs.core import Environment, State
+from audamir_envs.registry import ids, make
+from audamir_envs.sampling import sample_legal
+
+__version__ = "0.1.0"
+
+__all__ = ["AutoReset", "AutoResetState", "Environment", "State", "auto_reset", "ids", "make", "sample_legal"]

@@ -1,0 +1,50 @@
+"""What an agent is."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import jax
+
+from audamir_envs.core import Array, State
+from audamir_envs.sampling import sample_legal
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Chooses actions from states alone, so that one agent plays under any options of its game."""
+
+    name: str
+
+    def act(self, state: State, key: Array) -> Array:
+        """int32 []: a legal action of ``state.current_player`` in an unfinished game. Consumes key. Pure JAX."""
+        ...
+
+
+class BatchAgent:
+    """Base of agents: ``act`` by jit and vmap; override ``act_batch`` where a batch can be searched together."""
+
+    name: str = "agent"
+
+    def act(self, state: State, key: Array) -> Array:
+        """int32 []: a legal action. Consumes key."""
+        raise NotImplementedError(f"{type(self).__name__} must define act(state, key)")
+
+    def act_batch(self, states: State, key: Array) -> Array:
+        """int32 [batch]: a legal action for each state of a batch. Consumes key (one for the whole batch)."""
+        batch = states.current_player.shape[0]
+        return jax.vmap(self.act)(states, jax.random.split(key, batch))
+
+
+class RandomAgent(BatchAgent):
+    """Uniform over the legal actions."""
+
+    name = "random"
+
+    def act(self, state: State, key: Array) -> Array:
+        """int32 []: a uniformly random legal action. Consumes key."""
+        return sample_legal(key, state)
+
+    def act_batch(self, states: State, key: Array) -> Array:
+        """int32 [batch]. Consumes key."""
+        return sample_legal(key, states)

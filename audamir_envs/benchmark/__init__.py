@@ -1,0 +1,1 @@
+"""What `audamir bench` runs."""

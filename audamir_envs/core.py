@@ -1,0 +1,292 @@
+"""State, options and the functional environment that every game stands on.
+
+The functional API has the shape of Pgx's (``init``, ``step``, ``observe`` on a frozen ``State``), so code written for
+Pgx runs on these environments unchanged. A game supplies pure functions on its own position (``State.game``); this
+module turns them into complete steps: legality, the illegal action, the end of a game, the mask and the observation.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, dataclass_transform
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Array = jax.Array
+
+
+@dataclass_transform(frozen_default=True)
+class Pytree:
+    """Base of frozen dataclasses that JAX sees through: subclass it and annotate fields, all being leaves or trees."""
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True, eq=False)(cls)
+        jax.tree_util.register_dataclass(cls, [field.name for field in dataclasses.fields(cls)], [])  # type: ignore[arg-type]
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with the named fields replaced."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+class Outcome(Pytree):
+    """What a position says about the end of its game."""
+
+    terminated: Array  # bool []: ended by the rules
+    truncated: Array  # bool []: cut by a limit that is not part of the rules
+    rewards: Array  # float32 [players]: of the result; anything while the game goes on
+
+
+class State(Pytree):
+    """A game in progress, or ended, as one frozen pytree without PRNG keys among its leaves."""
+
+    current_player: Array  # int32 []: the seat to move; after the end, the seat that would have moved
+    observation: Array  # [*env.observation_shape], dtype env.observation_dtype: from the mover's point of view
+    rewards: Array  # float32 [players]: of the step that led here
+    terminated: Array  # bool []
+    truncated: Array  # bool []
+    legal_action_mask: Array  # bool [actions]; all true after the end, so that a softmax over it stays finite
+    illegal: Array  # bool []: the game ended by an illegal action of current_player
+    _step_count: Array  # int32 []: actions accepted since init
+    game: Any  # the game's own position, a Pytree of its rules.py
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """One option of an environment: its default and what it may be.
+
+    ``values`` are accepted as they are (type and value), and integers in ``low..high`` where ``low`` is given.
+    ``free`` options (a user's map, say) are checked by the environment itself.
+    """
+
+    default: Any
+    help: str
+    values: tuple[Any, ...] = ()
+    low: int | None = None
+    high: int | None = None
+    free: bool = False
+
+    def describe(self) -> str:
+        """The valid values in words."""
+        parts = [repr(value) for value in self.values]
+        if self.low is not None:
+            parts.append(f"an integer from {self.low}" + ("" if self.high is None else f" to {self.high}"))
+        return " or ".join(parts) if not self.free else self.help
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value as a plain Python object. Raises: ValueError naming the valid values."""
+        if self.free:
+            return value
+        for valid in self.values:
+            if type(value) is type(valid) and value == valid:
+                return value
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if self.low is not None and whole and self.low <= value and (self.high is None or value <= self.high):
+            return int(value)
+        raise ValueError(f"option {name}={value!r} is not valid: use {self.describe()}")
+
+    def parse(self, name: str, text: str) -> Any:
+        """The value that a text (of a command line, say) stands for. Raises: ValueError naming the valid values."""
+        for valid in self.values:
+            if text.lower() == str(valid).lower():
+                return valid
+        if self.low is not None:
+            try:
+                return self.check(name, int(text))
+            except ValueError:
+                pass
+        if self.free:
+            return text
+        raise ValueError(f"option {name}={text!r} is not valid: use {self.describe()}")
+
+
+class Environment(abc.ABC):
+    """A game as pure functions; see the module's docstring. Equal ids and options make equal (and hashable) objects.
+
+    A subclass sets the class attributes, assigns the others in ``_setup`` (called with every option checked), and
+    implements the functions on ``game``: these must depend on nothing but array shapes and the position itself, so that
+    positions made under any options can be mixed in one batch wherever their shapes agree.
+    """
+
+    id: ClassVar[str]
+    version: ClassVar[str]
+    OPTIONS: ClassVar[Mapping[str, Option]]
+    stochastic: ClassVar[bool] = False  # whether step needs a key
+
+    num_players: int
+    num_actions: int
+    observation_shape: tuple[int, ...]
+    observation_dtype: Any
+    observation_low: float = 0.0  # bounds of every observation, for declared spaces
+    observation_high: float
+    max_steps: int  # a bound on the actions of one game
+
+    def __init__(self, **options: Any) -> None:
+        unknown = [name for name in options if name not in self.OPTIONS]
+        if unknown:
+            raise ValueError(f"{self.id} has no option {unknown[0]!r}: its options are {', '.join(self.OPTIONS)}")
+        self.options: dict[str, Any] = {
+            name: option.check(name, options.get(name, option.default)) for name, option in self.OPTIONS.items()
+        }
+        self._setup()
+
+    # What a game implements.
+
+    @abc.abstractmethod
+    def _setup(self) -> None:
+        """Reads ``self.options`` (refusing bad combinations by ValueError) and sets the attributes listed above."""
+
+    @abc.abstractmethod
+    def init_game(self, key: Array) -> Any:
+        """A new position. Consumes key."""
+
+    @abc.abstractmethod
+    def step_game(self, game: Any, action: Array, key: Array | None) -> Any:
+        """The position after a legal action (int32 []) in an unfinished game. Consumes key in stochastic games."""
+
+    @abc.abstractmethod
+    def legal_actions(self, game: Any) -> Array:
+        """bool [actions] for the seat to move; anything after the end."""
+
+    @abc.abstractmethod
+    def mover(self, game: Any) -> Array:
+        """int32 []: the seat to move."""
+
+    @abc.abstractmethod
+    def outcome(self, game: Any) -> Outcome:
+        """Whether the game is over, and its result."""
+
+    @abc.abstractmethod
+    def observe_game(self, game: Any, player: Array) -> Array:
+        """[*observation_shape] observation_dtype: the position from the point of view of a seat (int32 [])."""
+
+    def info(self, state: State, opponents: tuple[str, ...] = ()) -> dict[str, Array]:
+        """Facts that are no observation, each an array [players] ("for me, if I am this player") or a scalar.
+
+        Args: opponents: the names of the agents that the player faces, in seat order after its own.
+        """
+        del state, opponents
+        return {}
+
+    @abc.abstractmethod
+    def action_to_text(self, action: int) -> str:
+        """The notation of any number from 0 to num_actions - 1. Raises: ValueError for other numbers."""
+
+    @abc.abstractmethod
+    def text_to_action(self, text: str) -> int:
+        """The inverse. Raises: ValueError that says where the text is wrong; TypeError for no text."""
+
+    @abc.abstractmethod
+    def to_text(self, state: State) -> str:
+        """The position as one line of text."""
+
+    @abc.abstractmethod
+    def from_text(self, text: str) -> State:
+        """The inverse; the text overrides options. Raises: ValueError that says where; TypeError for no text."""
+
+    @abc.abstractmethod
+    def scene(self, state: State, last_action: int | None = None, selected: int | None = None) -> Any:
+        """A ``drawing.Scene`` of the position; ``selected``: a cell or tile whose legal targets are marked."""
+
+    @abc.abstractmethod
+    def board_text(self, state: State, last_action: int | None = None) -> str:
+        """The position for a terminal, several lines."""
+
+    # What every game gets.
+
+    def init(self, key: Array) -> State:
+        """A new game. Consumes key."""
+        return self.state_of(self.init_game(key))
+
+    def step(self, state: State, action: Any, key: Array | None = None) -> State:
+        """The state after an action (integer []) of the current player. Consumes key in stochastic games.
+
+        An illegal action (or a number that is none) ends the game: -1 for the offender, +1/(players-1) for the others,
+        ``illegal`` set. After the end a step changes nothing and gives zero rewards.
+        Raises: TypeError: a stochastic game without a key, or an action that is no integer.
+        """
+        if self.stochastic and key is None:
+            raise TypeError(f"{self.id} rolls dice: step(state, action, key) needs a JAX PRNG key")
+        action = jnp.asarray(action)
+        if not jnp.issubdtype(action.dtype, jnp.integer):
+            raise TypeError(f"an action is an integer from 0 to {self.num_actions - 1}, not {action.dtype}")
+        inside = (action >= 0) & (action < self.num_actions)
+        action = jnp.where(inside, action, 0).astype(jnp.int32)
+        over = state.terminated | state.truncated
+        legal = inside & state.legal_action_mask[action]
+        goes_on = legal & ~over
+        game = jax.tree.map(
+            lambda new, old: jnp.where(goes_on, new, old), self.step_game(state.game, action, key), state.game
+        )
+        offence = ~legal & ~over
+        illegal = state.illegal | offence
+        outcome = self.outcome(game)
+        terminated = outcome.terminated | illegal
+        truncated = outcome.truncated & ~illegal
+        offender = jnp.arange(self.num_players, dtype=jnp.int32) == state.current_player
+        penalty = jnp.where(offender, jnp.float32(-1), jnp.float32(1 / (self.num_players - 1)))
+        rewards = jnp.where(offence, penalty, outcome.rewards)
+        rewards = jnp.where((terminated | truncated) & ~over, rewards, jnp.float32(0))
+        return self._complete(
+            game, terminated, truncated, rewards, illegal, state._step_count + goes_on.astype(jnp.int32)
+        )
+
+    def observe(self, state: State, player: Any = None) -> Array:
+        """[*observation_shape]: what a seat (the mover if None) sees, at any time, also after the end."""
+        if player is None:
+            return state.observation
+        return self.observe_game(state.game, jnp.asarray(player, jnp.int32))
+
+    def state_of(self, game: Any, step_count: Any = 0) -> State:
+        """The state of a position (as read from text, say), with nothing illegal behind it and zero rewards."""
+        outcome = self.outcome(game)
+        return self._complete(
+            game,
+            outcome.terminated,
+            outcome.truncated,
+            jnp.zeros(self.num_players, jnp.float32),
+            jnp.zeros((), jnp.bool_),
+            jnp.asarray(step_count, jnp.int32),
+        )
+
+    def _complete(
+        self, game: Any, terminated: Array, truncated: Array, rewards: Array, illegal: Array, step_count: Array
+    ) -> State:
+        player = self.mover(game)
+        return State(
+            current_player=player,
+            observation=self.observe_game(game, player),
+            rewards=rewards,
+            terminated=terminated,
+            truncated=truncated,
+            legal_action_mask=self.legal_actions(game) | terminated | truncated,
+            illegal=illegal,
+            _step_count=step_count,
+            game=game,
+        )
+
+    def player_name(self, seat: int) -> str:
+        """What texts and drawings call a seat."""
+        return f"player_{seat}"
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.id, tuple(sorted((name, repr(value)) for name, value in self.options.items())))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Environment) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __repr__(self) -> str:
+        return f"audamir_envs.make({self.id!r}, {', '.join(f'{k}={v!r}' for k, v in self.options.items())})"
+
+    def __reduce__(self) -> Any:
+        return (_rebuild, (type(self), self.options))
+
+
+def _rebuild(cls: type[Environment], options: dict[str, Any]) -> Environment:
+    return cls(**options)

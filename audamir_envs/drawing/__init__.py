@@ -1,0 +1,1 @@
+"""Pictures of positions: one scene, written as SVG, raster or text."""

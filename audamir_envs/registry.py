@@ -1,0 +1,36 @@
+"""The games by id. A new game is a folder with ``environment.py`` and ``scripted.py``, and one line here."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from audamir_envs.core import Environment
+
+GAMES: dict[str, str] = {
+    "colony-v0": "audamir_envs.colony",
+    "stigmergy-v0": "audamir_envs.stigmergy",
+    "principalities-v0": "audamir_envs.principalities",
+}
+
+
+def ids() -> tuple[str, ...]:
+    """The ids that ``make`` knows."""
+    return tuple(GAMES)
+
+
+def room(env_id: str, module: str) -> Any:
+    """A module (``environment``, ``scripted``, ``maps``, ...) of a game. Raises: ValueError listing the ids."""
+    if env_id not in GAMES:
+        raise ValueError(f"unknown environment {env_id!r}: use {', '.join(GAMES)}")
+    return importlib.import_module(f"{GAMES[env_id]}.{module}")
+
+
+def make(env_id: str, **options: Any) -> Environment:
+    """The environment of an id with options. Raises: ValueError naming the valid ids, options or values."""
+    return room(env_id, "environment").ENVIRONMENT(**options)
+
+
+def environment_class(env_id: str) -> type[Environment]:
+    """The class of an id, for its OPTIONS without making one. Raises: ValueError listing the ids."""
+    return room(env_id, "environment").ENVIRONMENT

@@ -1,0 +1,1 @@
+"""Self-play trainers of the levels."""
