@@ -47,7 +47,7 @@ class AutoReset:
 
     def step(self, state: State, action: Any, key: Array) -> AutoResetState:
         """Steps by ``env.step``, then starts anew if that ended the game. Consumes key (used for the new game too)."""
-        before = state if isinstance(state, AutoResetState) else self._wrap(state)
+        before: Any = state if isinstance(state, AutoResetState) else self._wrap(state)
         step_key, reset_key = jax.random.split(key)
         after = self.env.step(before, action, step_key)
         done = after.terminated | after.truncated

@@ -25,7 +25,7 @@ def rotate(q: int, r: int, times: int = 1) -> tuple[int, int]:
 
 
 def transform(q: int, r: int, symmetry: int) -> tuple[int, int]:
-    """The image under symmetry 0..11: 0 to 5 rotate by that many sixths, 6 to 11 first mirror (q <-> r), then rotate."""
+    """The image under symmetry 0..11: 0 to 5 rotate by that many sixths, 6 to 11 mirror (q <-> r) first."""
     if symmetry >= 6:
         q, r = r, q
     return rotate(q, r, symmetry % 6)

@@ -1,0 +1,79 @@
+"""A picture as a list of plain shapes, which the writers turn into SVG or pixels. Units are pixels, y grows downwards."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+Point = tuple[float, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Polygon:
+    """A closed outline. Colours are ``#rrggbb`` or None for "not drawn"."""
+
+    points: tuple[Point, ...]
+    fill: str | None = None
+    stroke: str | None = None
+    stroke_width: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Circle:
+    """A disc or ring; ``dash`` = (drawn, left out) lengths along the ring."""
+
+    x: float
+    y: float
+    radius: float
+    fill: str | None = None
+    stroke: str | None = None
+    stroke_width: float = 1.0
+    dash: tuple[float, float] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A straight line."""
+
+    start: Point
+    end: Point
+    stroke: str = "#000000"
+    stroke_width: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """One line of text, vertically centred at y; ``anchor`` is start, middle or end."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 12.0
+    fill: str = "#000000"
+    anchor: str = "middle"
+    bold: bool = False
+
+
+Shape = Polygon | Circle | Line | Text
+
+
+@dataclasses.dataclass(frozen=True)
+class Scene:
+    """Shapes in drawing order on a background; ``title`` says in words what is seen."""
+
+    width: float
+    height: float
+    shapes: tuple[Shape, ...]
+    background: str = "#ffffff"
+    title: str = ""
+
+
+def hexagon(x: float, y: float, radius: float) -> tuple[Point, ...]:
+    """Corners of a hexagon with a corner on top, as cells in horizontal rows have."""
+    angles = [math.radians(60 * k - 90) for k in range(6)]
+    return tuple((x + radius * math.cos(a), y + radius * math.sin(a)) for a in angles)
+
+
+def axial_centre(q: float, r: float, radius: float) -> Point:
+    """The centre of cell (q, r) of a grid of such hexagons, the cell (0, 0) lying at (0, 0)."""
+    return (radius * math.sqrt(3) * (q + r / 2), radius * 1.5 * r)
