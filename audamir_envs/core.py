@@ -163,6 +163,11 @@ class Environment(abc.ABC):
     def observe_game(self, game: Any, player: Array) -> Array:
         """[*observation_shape] observation_dtype: the position from the point of view of a seat (int32 [])."""
 
+    def alive(self, state: State) -> Array:
+        """bool [players]: who still takes part; a seat that is out stays in the game's lists but never moves again."""
+        del state
+        return jnp.ones(self.num_players, jnp.bool_)
+
     def info(self, state: State, opponents: tuple[str, ...] = ()) -> dict[str, Array]:
         """Facts that are no observation, each an array [players] ("for me, if I am this player") or a scalar.
 
