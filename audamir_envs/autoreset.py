@@ -7,6 +7,7 @@ so the cost follows the number of games that end.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -47,11 +48,11 @@ class AutoReset:
 
     def step(self, state: State, action: Any, key: Array) -> AutoResetState:
         """Steps by ``env.step``, then starts anew if that ended the game. Consumes key (used for the new game too)."""
-        before: Any = state if isinstance(state, AutoResetState) else self._wrap(state)
+        before = state if isinstance(state, AutoResetState) else self._wrap(state)
         step_key, reset_key = jax.random.split(key)
         after = self.env.step(before, action, step_key)
         done = after.terminated | after.truncated
-        return self._reset(done, reset_key, after.replace(just_reset=done))
+        return self._reset(done, reset_key, before.replace(**_standard_fields(after), just_reset=done))
 
     __call__ = step
 
@@ -61,8 +62,7 @@ class AutoReset:
         return jnp.where(state.just_reset[..., None], state.final_rewards, state.rewards)
 
     @staticmethod
-    def _wrap(state: State) -> AutoResetState:
-        fields = {name: getattr(state, name) for name in State.__dataclass_fields__}  # type: ignore[attr-defined]
+    def _wrap(state: Any) -> AutoResetState:
         zeros = jax.tree.map(
             jnp.zeros_like,
             {
@@ -74,7 +74,7 @@ class AutoReset:
                 "just_reset": state.terminated,
             },
         )
-        return AutoResetState(**fields, **zeros)
+        return AutoResetState(**_standard_fields(state), **zeros)
 
 
 def auto_reset(env: Environment, init: Callable[[Array], State] | None = None) -> AutoReset:
@@ -85,11 +85,14 @@ def auto_reset(env: Environment, init: Callable[[Array], State] | None = None) -
     return AutoReset(env, init)
 
 
+def _standard_fields(state: State) -> dict[str, Any]:
+    return {field.name: getattr(state, field.name) for field in dataclasses.fields(State)}  # type: ignore[arg-type]
+
+
 def _renewed(fresh: State, ended: AutoResetState) -> AutoResetState:
     """The new game, keeping what is remembered of the ended one."""
-    fields = {name: getattr(fresh, name) for name in State.__dataclass_fields__}  # type: ignore[attr-defined]
     return AutoResetState(
-        **fields,
+        **_standard_fields(fresh),
         final_observation=ended.observation,
         final_legal_action_mask=ended.legal_action_mask,
         final_rewards=ended.rewards,

@@ -1,4 +1,4 @@
-"""A picture as a list of plain shapes, which the writers turn into SVG or pixels. Units are pixels, y grows downwards."""
+"""A picture as a list of plain shapes, that writers turn into SVG or pixels. Units are pixels, y grows downwards."""
 
 from __future__ import annotations
 
