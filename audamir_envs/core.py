@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import jax
@@ -199,6 +199,14 @@ class Environment(abc.ABC):
     @abc.abstractmethod
     def board_text(self, state: State, last_action: int | None = None) -> str:
         """The position for a terminal, several lines."""
+
+    def pooled_init(self, key: Array, size: int) -> Callable[[Array], State]:
+        """An ``init`` that draws its costly parts (random maps, say) from ``size`` prepared ones. Consumes key.
+
+        The same as ``init`` where nothing is costly. Meant for ``auto_reset(env, init=...)``.
+        """
+        del key, size
+        return self.init
 
     # What every game gets.
 

@@ -1,1 +1,1 @@
-"""What `audamir bench` runs."""
+"""What ``audamir bench`` runs: our environments beside their peers, in one process, in balanced order."""

@@ -1,0 +1,119 @@
+"""Steps of batched games by one jitted scan: random legal play, given actions, and initialisation; Pgx beside ours."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from audamir_envs.autoreset import auto_reset
+from audamir_envs.core import Array
+from audamir_envs.registry import make
+from audamir_envs.sampling import sample_legal
+
+OURS: dict[str, tuple[str, dict[str, Any]]] = {
+    "colony": ("colony-v0", {}),
+    "stigmergy side 5": ("stigmergy-v0", {"side": 5}),
+    "stigmergy side 8": ("stigmergy-v0", {"side": 8}),
+    "principalities 4p": ("principalities-v0", {"players": 4}),
+}
+PGX = ("othello", "hex", "backgammon", "go_9x9", "connect_four")
+RIVAL = {
+    "colony": "pgx othello",
+    "stigmergy side 5": "pgx hex",
+    "stigmergy side 8": "pgx hex",
+    "principalities 4p": "pgx backgammon",
+}
+"""Which game of Pgx each of ours is measured against."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Contender:
+    """A game in the shape that both libraries share: functions of single games, to be vmapped."""
+
+    init: Callable[[Array], Any]
+    step: Callable[[Any, Array, Array], Any]
+    reset_init: Callable[[Array], Any]
+    reset_step: Callable[[Any, Array, Array], Any]
+
+
+def ours(env_id: str, options: dict[str, Any]) -> Contender:
+    """One of our environments, every new game made afresh."""
+    env = make(env_id, **options)
+    automatic = auto_reset(env)
+    return Contender(env.init, env.step, automatic.init, automatic.step)
+
+
+def pgx_game(name: str) -> Contender:
+    """A game of Pgx. Raises: ImportError where Pgx is not installed."""
+    import pgx
+    from pgx.experimental import auto_reset as pgx_auto_reset
+
+    env = pgx.make(name)  # type: ignore[arg-type]
+    step = lambda state, action, key: env.step(state, action, key)  # noqa: E731
+    return Contender(env.init, step, env.init, pgx_auto_reset(env.step, env.init))
+
+
+def contenders(against: tuple[str, ...]) -> dict[str, Contender]:
+    """Ours and, where asked for, Pgx's, by name."""
+    table = {name: ours(env_id, options) for name, (env_id, options) in OURS.items()}
+    if "pgx" in against:
+        table |= {f"pgx {name}": pgx_game(name) for name in PGX}
+    return table
+
+
+def sampled(game: Contender, games: int, steps: int, warm_steps: int = 0) -> Callable[[], object]:
+    """A program: ``steps`` random legal steps of ``games`` games with auto-reset. Initialisation is not timed.
+
+    Args: warm_steps: steps played before timing begins, so that games of all ages are in the batch.
+    """
+    step = jax.vmap(game.reset_step)
+
+    def one(carry: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], None]:
+        state, key = carry
+        key, choose, move = jax.random.split(key, 3)
+        action = sample_legal(choose, state.legal_action_mask)
+        return (step(state, action, jax.random.split(move, games)), key), None
+
+    run = jax.jit(lambda state, key, length: jax.lax.scan(one, (state, key), None, length=length), static_argnums=2)
+    state = jax.jit(jax.vmap(game.reset_init))(jax.random.split(jax.random.key(0), games))
+    # A first step brings the state to the type that the scan carries (flags of the wrapper, weak types).
+    state = jax.jit(step)(
+        state, sample_legal(jax.random.key(1), state.legal_action_mask), jax.random.split(jax.random.key(2), games)
+    )
+    if warm_steps:
+        (state, _), _ = run(state, jax.random.key(3), warm_steps)
+    return lambda: jax.block_until_ready(run(state, jax.random.key(4), steps))
+
+
+def given(game: Contender, games: int, steps: int) -> Callable[[], object]:
+    """A program: replays recorded legal actions of ``games`` fresh games for ``steps`` steps."""
+    step = jax.vmap(game.step)
+
+    def record(carry: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], tuple[Array, Array]]:
+        state, key = carry
+        key, choose, move = jax.random.split(key, 3)
+        action = sample_legal(choose, state.legal_action_mask)
+        keys = jax.random.split(move, games)
+        return (step(state, action, keys), key), (action, keys)
+
+    state = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(0), games))
+    _, (actions, keys) = jax.jit(lambda s: jax.lax.scan(record, (s, jax.random.key(1)), None, length=steps))(state)
+    replay = jax.jit(lambda s, a, k: jax.lax.scan(lambda s, x: (step(s, *x), None), s, (a, k))[0])
+    return lambda: jax.block_until_ready(replay(state, actions, keys))
+
+
+def initialised(game: Contender, games: int) -> Callable[[], object]:
+    """A program: makes ``games`` new games."""
+    init = jax.jit(jax.vmap(game.init))
+    keys = jax.random.split(jax.random.key(0), games)
+    return lambda: jax.block_until_ready(init(keys))
+
+
+def bytes_a_game(game: Contender) -> int:
+    """Bytes of the state of one game."""
+    shape = jax.eval_shape(game.init, jax.random.key(0))
+    return sum(leaf.size * jnp.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(shape))
