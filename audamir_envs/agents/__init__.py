@@ -1,5 +1,7 @@
 """Agents: scripted levels, shipped policies and anybody's own."""
 
 from audamir_envs.agents.base import Agent, BatchAgent, RandomAgent
+from audamir_envs.agents.callable import CallableAgent, from_callable
+from audamir_envs.agents.loading import agent_names, make_agent
 
-__all__ = ["Agent", "BatchAgent", "RandomAgent"]
+__all__ = ["Agent", "BatchAgent", "CallableAgent", "RandomAgent", "agent_names", "from_callable", "make_agent"]

@@ -1,0 +1,93 @@
+"""Agents by name: random, a game's scripted levels, shipped policies and checkpoints by path."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from audamir_envs import registry
+from audamir_envs.agents.base import Agent, RandomAgent
+from audamir_envs.core import Environment
+
+SHIPPED = ("zero", "zero-policy")
+
+
+def agent_names(env_or_id: Environment | str) -> tuple[str, ...]:
+    """The names that ``make_agent`` knows for an environment. Raises: ValueError listing the ids."""
+    return ("random", *_scripted(_id_of(env_or_id)), *SHIPPED)
+
+
+def make_agent(env_or_id: Environment | str, name: str, **settings: Any) -> Agent:
+    """The agent of a name: ``random``, a scripted level, ``zero``, ``zero-policy``, or the path of a checkpoint.
+
+    Args: env_or_id: an agent plays under any options of its game, so its id is enough; settings: the agent's own.
+    Raises: ValueError naming the valid ids, names or settings; TypeError: a name that is no text.
+    """
+    env_id = _id_of(env_or_id)
+    if not isinstance(name, str):
+        raise TypeError(f"the name of an agent is a string, not {type(name).__name__}")
+    scripted = _scripted(env_id)
+    if name == "random":
+        return _build(name, RandomAgent, settings)
+    if name in scripted:
+        return _build(name, scripted[name], settings)
+    if name in SHIPPED or is_path(name):
+        checkpoints = importlib.import_module("audamir_envs.agents.checkpoints")
+        return checkpoints.load_agent(env_or_id, name, **settings)
+    raise ValueError(
+        f"unknown agent {name!r} for {env_id}: use {', '.join(agent_names(env_id))}, or a path to a .safetensors file"
+    )
+
+
+def is_path(name: str) -> bool:
+    """Whether a name means a checkpoint file rather than a level."""
+    return name.endswith(".safetensors") or os.sep in name or os.path.isfile(name)
+
+
+def parse_agent(text: str) -> tuple[str, dict[str, Any]]:
+    """Splits ``name:setting=value,setting=value`` into the name and its settings (numbers and booleans converted).
+
+    Raises: ValueError that says where the text is wrong.
+    """
+    name, colon, rest = text.partition(":")
+    settings: dict[str, Any] = {}
+    if not name or (colon and not rest):
+        raise ValueError(f"agent {text!r} is not written as name or name:setting=value,...")
+    for part in rest.split(",") if colon else ():
+        setting, equals, value = part.partition("=")
+        if not equals or not setting.isidentifier() or not value:
+            raise ValueError(f"agent {text!r}: {part!r} is not written as setting=value")
+        settings[setting] = _value(value)
+    return name, settings
+
+
+def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _id_of(env_or_id: Environment | str) -> str:
+    return env_or_id if isinstance(env_or_id, str) else env_or_id.id
+
+
+def _scripted(env_id: str) -> Mapping[str, Callable[..., Agent]]:
+    return registry.room(env_id, "scripted").AGENTS
+
+
+def _build(name: str, factory: Callable[..., Agent], settings: dict[str, Any]) -> Agent:
+    parameters = inspect.signature(factory).parameters.values()
+    known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    unknown = [setting for setting in settings if setting not in known]
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        valid = f"its settings are {', '.join(known)}" if known else "it has none"
+        raise ValueError(f"agent {name!r} has no setting {unknown[0]!r}: {valid}")
+    return factory(**settings)
