@@ -51,7 +51,7 @@ def aec_loop(env: Any, steps: int) -> Callable[[], object]:
 
 
 def vector_loop(env_id: str, opponent: str, games: int, steps: int) -> Callable[[], object]:
-    """A program: ``steps`` steps of a Gymnasium vector of ``games`` lanes by random legal actions, arrays on the device."""
+    """A program: ``steps`` random legal steps of a Gymnasium vector of ``games`` lanes, arrays left on the device."""
     name, version = env_id.rsplit("-", 1)
     vector = gymnasium.make_vec(
         f"audamir_envs/{name.capitalize()}-{version}",
