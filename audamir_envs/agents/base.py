@@ -48,3 +48,11 @@ class RandomAgent(BatchAgent):
     def act_batch(self, states: State, key: Array) -> Array:
         """int32 [batch]. Consumes key."""
         return sample_legal(key, states)
+
+
+def act_batch(agent: Agent, states: State, key: Array) -> Array:
+    """int32 [batch]: the agent's actions for a batch, by its own ``act_batch`` where it has one. Consumes key."""
+    own = getattr(agent, "act_batch", None)
+    if own is not None:
+        return own(states, key)
+    return jax.vmap(agent.act)(states, jax.random.split(key, states.current_player.shape[0]))

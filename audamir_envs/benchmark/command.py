@@ -55,9 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
         "arguments": {k: v for k, v in vars(arguments).items() if _plain(v)},
     }
     console.print(" · ".join(f"{name} {value}" for name, value in report["machine"].items()))
-    measure = _Measure(console, arguments.repetitions)
+    measure = _Measure(console, against, batches, arguments.steps, arguments.repetitions)
     for section in sections:
-        report[section] = getattr(measure, section)(against, batches, arguments.steps)
+        report[section] = getattr(measure, section)()
     if arguments.plot:
         from audamir_envs.benchmark.growth import plot_growth
 
@@ -115,29 +115,35 @@ def _positive(text: str, flag: str) -> int:
     return int(text)
 
 
+_Program = Callable[[Any, int, int], Callable[[], object]]  # (game, games, steps) -> what is timed
+
+
 class _Measure:
     """One method a section; each prints its table and returns its figures for the JSON."""
 
-    def __init__(self, console: Console, repetitions: int) -> None:
+    def __init__(self, console: Console, against: list[str], batches: list[int], steps: int, repetitions: int) -> None:
         self.console = console
+        self.against = against
+        self.batches = batches
+        self.steps = steps
         self.repetitions = repetitions
 
-    def sampled(self, against: list[str], batches: list[int], steps: int) -> list[dict[str, Any]]:
+    def sampled(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import rollouts
 
-        return self._scans("sampled", rollouts.sampled, against, batches, steps)
+        return self._scans("sampled", rollouts.sampled, self.steps)
 
-    def given(self, against: list[str], batches: list[int], steps: int) -> list[dict[str, Any]]:
+    def given(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import rollouts
 
-        return self._scans("given", rollouts.given, against, batches, steps)
+        return self._scans("given", rollouts.given, self.steps)
 
-    def init(self, against: list[str], batches: list[int], steps: int) -> list[dict[str, Any]]:
+    def init(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import rollouts
 
-        return self._scans("init", lambda game, games, _: rollouts.initialised(game, games), against, batches, 1)
+        return self._scans("init", lambda game, games, _: rollouts.initialised(game, games), 1)
 
-    def pettingzoo(self, against: list[str], batches: list[int], steps: int) -> list[dict[str, Any]]:
+    def pettingzoo(self) -> list[dict[str, Any]]:
         from audamir_envs import colony_v0, principalities_v0, stigmergy_v0
         from audamir_envs.benchmark import loops
 
@@ -146,14 +152,14 @@ class _Measure:
             "stigmergy side 5": stigmergy_v0.env(side=5),
             "principalities 4p": principalities_v0.env(players=4),
         }
-        if "pettingzoo" in against:
+        if "pettingzoo" in self.against:
             peers = {f"pettingzoo {name}": loops.classic(name) for name in loops.CLASSIC}
             environments |= {name: env for name, env in peers.items() if env is not None}
         programs = {name: (loops.aec_loop(env, 1000), 1000) for name, env in environments.items()}
         rivals = {name: "pettingzoo connect_four_v3" for name in environments if not name.startswith("pettingzoo")}
         return self._table("pettingzoo", programs, rivals)
 
-    def vector(self, against: list[str], batches: list[int], steps: int) -> list[dict[str, Any]]:
+    def vector(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import loops
         from audamir_envs.registry import ids
 
@@ -165,7 +171,7 @@ class _Measure:
         }
         return self._table("vector", programs)
 
-    def levels(self, against: list[str], batches: list[int], steps: int) -> list[dict[str, Any]]:
+    def levels(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import loops
         from audamir_envs.registry import ids
 
@@ -176,7 +182,7 @@ class _Measure:
         }
         return self._table("levels", programs)
 
-    def search(self, against: list[str], batches: list[int], steps: int) -> list[dict[str, Any]]:
+    def search(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import searching
 
         rows = self._table("search", searching.programs())
@@ -187,7 +193,7 @@ class _Measure:
             self.console.print(f"{env_id}: search takes {overhead:.0%} more time than its network evaluations alone")
         return rows
 
-    def startup(self, against: list[str], batches: list[int], steps: int) -> list[dict[str, Any]]:
+    def startup(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import rollouts, startup
 
         rows = [{"name": "import audamir_envs", "seconds": startup.import_seconds()}]
@@ -196,29 +202,22 @@ class _Measure:
             rows.append({"name": f"{name}, first jitted step", "seconds": startup.first_step_seconds(env_id, options)})
         return self._rows("startup", rows, "seconds", "{:.2f}")
 
-    def memory(self, against: list[str], batches: list[int], steps: int) -> list[dict[str, Any]]:
+    def memory(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import rollouts
 
-        games = rollouts.contenders(tuple(against)).items()
+        games = rollouts.contenders(tuple(self.against)).items()
         return self._rows(
             "memory", [{"name": name, "bytes": rollouts.bytes_a_game(game)} for name, game in games], "bytes", "{:,}"
         )
 
-    def _scans(
-        self,
-        section: str,
-        program: Callable[..., Callable[[], object]],
-        against: list[str],
-        batches: list[int],
-        steps: int,
-    ) -> list[dict[str, Any]]:
+    def _scans(self, section: str, program: _Program, steps: int) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import rollouts
 
         rows = []
-        for games in batches:
+        for games in self.batches:
             programs = {
                 name: (program(game, games, steps), games * steps)
-                for name, game in rollouts.contenders(tuple(against)).items()
+                for name, game in rollouts.contenders(tuple(self.against)).items()
             }
             title = f"{games:,} games, {steps} steps" if steps > 1 else f"{games:,} games"
             for row in self._table(section, programs, rollouts.RIVAL, title):
@@ -270,6 +269,6 @@ def _row(name: str, timing: Timing, timings: Mapping[str, Timing], rivals: Mappi
         "fastest": timing.spread[1],
     }
     rival = rivals.get(name)
-    if rival in timings and rival != name:
+    if rival is not None and rival in timings:
         row |= {"ratio": ratio(timing, timings[rival]), "against": rival}
     return row

@@ -10,6 +10,7 @@ import gymnasium
 import jax
 import numpy as np
 
+from audamir_envs.agents.base import act_batch
 from audamir_envs.agents.loading import make_agent
 from audamir_envs.registry import make
 from audamir_envs.sampling import sample_legal
@@ -90,5 +91,5 @@ def decisions(env_id: str, level: str, games: int, options: dict[str, Any] | Non
 
     state = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), games))
     state = jax.jit(lambda s, k: jax.lax.scan(advance, s, k)[0])(state, jax.random.split(jax.random.key(1), 60))
-    act = jax.jit(agent.act_batch)
+    act = jax.jit(lambda states, key: act_batch(agent, states, key))
     return lambda: jax.block_until_ready(act(state, jax.random.key(2)))
