@@ -1,1 +1,8 @@
 """Pictures of positions: one scene, written as SVG, raster or text."""
+
+from audamir_envs.drawing.raster import to_rgb
+from audamir_envs.drawing.scene import Circle, Line, Polygon, Scene, Text
+from audamir_envs.drawing.svg import to_svg
+from audamir_envs.drawing.window import Window
+
+__all__ = ["Circle", "Line", "Polygon", "Scene", "Text", "Window", "to_rgb", "to_svg"]
