@@ -1,0 +1,235 @@
+"""Actions and positions as text.
+
+Attacks are ``12>7`` (tiles count from 0), then ``end``, ``accept``, ``decline``. A position is one line of JSON:
+
+=============  =========================================================================================================
+neighbours     for each tile the list of its neighbours
+owner, dice    for each tile its owner's seat and its dice, 1 to 8
+reserve        for each seat, 0 to 64
+to_move        the seat that decides now: in a vote the one whose answer is awaited
+round          from 1 (optional, like all that follow; 1 if left out)
+start_seat     the seat that started (if left out, to_move)
+quiet_turns    turns in a row that ended without an attack (0)
+attacked       whether the player in turn has attacked in this turn (false); written only where true
+offered        whether the game has offered to end on points (false)
+votes          for each seat true (accepted), false (declined) or null (no answer): all null
+hex_of_tile    rows of tile numbers, -1 for none, for drawing (none are drawn if left out)
+=============  =========================================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from audamir_envs.principalities import rules
+from audamir_envs.principalities.rules import Position
+
+_REQUIRED = ("neighbours", "owner", "dice", "reserve", "to_move")
+_OPTIONAL = ("round", "start_seat", "quiet_turns", "attacked", "offered", "votes", "hex_of_tile")
+_WORDS = ("end", "accept", "decline")
+_ATTACK = re.compile(r"(0|[1-9][0-9]*)>(0|[1-9][0-9]*)")
+_VOTES = {None: 0, True: rules.ACCEPTED, False: rules.DECLINED}
+_LARGEST = 2**31 - 1
+
+
+def action_to_text(action: int, tiles: int) -> str:
+    """``12>7``, ``end``, ``accept`` or ``decline``. Raises: ValueError for what is no action's number."""
+    number = _whole_number(action)
+    if number is None or not 0 <= number < rules.num_actions(tiles):
+        raise ValueError(f"{action!r} is no action: use 0 to {rules.num_actions(tiles) - 1}")
+    if number >= tiles * tiles:
+        return _WORDS[number - tiles * tiles]
+    return f"{number // tiles}>{number % tiles}"
+
+
+def text_to_action(text: str, tiles: int) -> int:
+    """The inverse. Raises: ValueError that says where the text is wrong; TypeError for no text."""
+    if not isinstance(text, str):
+        raise TypeError(f"an action's text is a string, not {type(text).__name__}")
+    if text in _WORDS:
+        return tiles * tiles + _WORDS.index(text)
+    match = _ATTACK.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no action: write an attack as 12>7, or one of {', '.join(_WORDS)}")
+    for group in (1, 2):
+        if len(match[group]) > 9 or int(match[group]) >= tiles:
+            raise ValueError(
+                f"{text!r}, character {match.start(group) + 1}: there is no tile {match[group]}, "
+                f"tiles are 0 to {tiles - 1}"
+            )
+    return int(match[1]) * tiles + int(match[2])
+
+
+def to_text(position: Position) -> str:
+    """One line of JSON; see the module's table."""
+    tiles = position.owner.shape[0]
+    neighbours = np.asarray(rules.unpack(position.neighbours, tiles))
+    votes = {code: answer for answer, code in _VOTES.items()}
+    fields: dict[str, Any] = {
+        "neighbours": [np.flatnonzero(row).tolist() for row in neighbours],
+        "owner": np.asarray(position.owner).tolist(),
+        "dice": np.asarray(position.dice).tolist(),
+        "reserve": np.asarray(position.reserve).tolist(),
+        "to_move": int(rules.mover(position)),
+        "round": int(position.round),
+        "start_seat": int(position.start_seat),
+        "quiet_turns": int(position.quiet_turns),
+        "offered": bool(position.offered),
+        "votes": [votes[code] for code in np.asarray(position.votes).tolist()],
+    }
+    if bool(position.attacked):
+        fields["attacked"] = True
+    hexes = np.asarray(position.hex_of_tile)
+    if (hexes >= 0).any():
+        fields["hex_of_tile"] = hexes.tolist()
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def from_text(
+    text: str,
+    *,
+    players: int,
+    tiles: int,
+    check_neighbours: Callable[[list[list[int]]], np.ndarray],
+    hex_of_tile: np.ndarray,
+    points_offer: bool,
+    hints: bool,
+    max_rounds: int,
+) -> Position:
+    """The inverse. Raises: ValueError that says where the text is wrong; TypeError for no text.
+
+    Args: check_neighbours: makes bool [T, T] of neighbour lists, or raises ValueError; hex_of_tile: what to draw if the
+    text does not say (and the shape if it does), the rest as in ``rules.start``.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a position's text is a string, not {type(text).__name__}")
+    try:
+        fields = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"no JSON: {error.msg} at line {error.lineno}, column {error.colno} of the position") from None
+    except RecursionError:
+        raise ValueError("no position: the JSON is nested too deeply") from None
+    if not isinstance(fields, dict):
+        raise ValueError(f"a position is a JSON object with {', '.join(_REQUIRED)}, not {fields!r:.40}")
+    for name in _REQUIRED:
+        if name not in fields:
+            raise ValueError(f"the position lacks {name!r}: it needs {', '.join(_REQUIRED)}")
+    for name in fields:
+        if name not in (*_REQUIRED, *_OPTIONAL):
+            raise ValueError(f"{name!r} is no field of a position: use {', '.join((*_REQUIRED, *_OPTIONAL))}")
+
+    owner = _numbers(fields, "owner", tiles, "tile", 0, players - 1)
+    dice = _numbers(fields, "dice", tiles, "tile", 1, rules.MOST)
+    reserve = _numbers(fields, "reserve", players, "seat", 0, rules.RESERVE_CAP)
+    lists = fields["neighbours"]
+    if not isinstance(lists, list) or len(lists) != tiles:
+        raise ValueError(f"neighbours: a list for each of {tiles} tiles is needed")
+    for tile in range(tiles):
+        if not isinstance(lists[tile], list):
+            raise ValueError(f"neighbours[{tile}]: a list of tiles is needed, not {lists[tile]!r:.40}")
+        _numbers({f"neighbours[{tile}]": lists[tile]}, f"neighbours[{tile}]", None, "tile", 0, tiles - 1)
+    neighbours = check_neighbours(lists)
+
+    to_move = _number(fields, "to_move", 0, players - 1)
+    if to_move not in owner:
+        raise ValueError(f"to_move: seat {to_move} owns no tile")
+    offered = _flag(fields, "offered")
+    votes = _votes(fields, players)
+    turn = _player_in_turn(to_move, [seat in owner for seat in range(players)], votes, offered)
+    rows = rules.pack(jnp.asarray(neighbours, jnp.bool_))
+    owners = jnp.asarray(owner, jnp.int8)
+    return Position(
+        neighbours=rows,
+        hex_of_tile=jnp.asarray(_hexes(fields, hex_of_tile, tiles)),
+        owner=owners,
+        dice=jnp.asarray(dice, jnp.int8),
+        group=rules.group_sizes(rows, owners),
+        reserve=jnp.asarray(reserve, jnp.int32),
+        player=jnp.int32(turn),
+        start_seat=jnp.int32(_number(fields, "start_seat", 0, players - 1, to_move)),
+        round=jnp.int32(_number(fields, "round", 1, _LARGEST, 1)),
+        attacked=jnp.asarray(_flag(fields, "attacked")),
+        quiet_turns=jnp.int32(_number(fields, "quiet_turns", 0, _LARGEST, 0)),
+        offered=jnp.asarray(offered),
+        votes=jnp.asarray(votes, jnp.int8),
+        points_offer=jnp.asarray(points_offer),
+        hints=jnp.asarray(hints),
+        max_rounds=jnp.int32(max_rounds),
+    )
+
+
+def _whole_number(value: Any) -> int | None:
+    if isinstance(value, bool | np.bool_):
+        return None
+    try:
+        return value.__index__()
+    except (AttributeError, TypeError):
+        return None
+
+
+def _numbers(fields: dict[str, Any], name: str, count: int | None, of: str, low: int, high: int) -> list[int]:
+    values = fields[name]
+    if not isinstance(values, list) or (count is not None and len(values) != count):
+        found = f"{len(values)}" if isinstance(values, list) else f"{values!r:.40}"
+        raise ValueError(f"{name}: a list of {count} numbers is needed, one for each {of}, not {found}")
+    for index, value in enumerate(values):
+        if type(value) is not int or not low <= value <= high:
+            raise ValueError(f"{name}[{index}]: {value!r:.40} is not valid, use {low} to {high}")
+    return values
+
+
+def _number(fields: dict[str, Any], name: str, low: int, high: int, default: int | None = None) -> int:
+    value = fields.get(name, default)
+    if type(value) is not int or not low <= value <= high:
+        raise ValueError(f"{name}: {value!r:.40} is not valid, use {low} to {high}")
+    return value
+
+
+def _flag(fields: dict[str, Any], name: str) -> bool:
+    value = fields.get(name, False)
+    if not isinstance(value, bool):
+        raise ValueError(f"{name}: {value!r:.40} is not valid, use true or false")
+    return value
+
+
+def _votes(fields: dict[str, Any], players: int) -> list[int]:
+    values = fields.get("votes", [None] * players)
+    if not isinstance(values, list) or len(values) != players:
+        raise ValueError(f"votes: a list of {players} answers is needed, one for each seat")
+    for seat, value in enumerate(values):
+        if value is not None and not isinstance(value, bool):
+            raise ValueError(f"votes[{seat}]: {value!r:.40} is not valid, use true, false or null")
+    return [_VOTES[value] for value in values]
+
+
+def _player_in_turn(to_move: int, living: list[bool], votes: list[int], offered: bool) -> int:
+    """Who has the turn: the seat itself, or in a vote the first of those that accepted just before it."""
+    players = len(votes)
+    answers = [seat for seat in range(players) if votes[seat]]
+    if answers and not offered:
+        raise ValueError(f"votes[{answers[0]}]: nobody can have answered before the game has offered")
+    accepted = [seat for seat in answers if votes[seat] == rules.ACCEPTED]
+    if len(answers) > len(accepted) or not accepted or all(votes[s] for s in range(players) if living[s]):
+        return to_move
+    order = [seat for seat in ((to_move + step) % players for step in range(players)) if living[seat]]
+    first = len(order) - len(accepted)
+    if sorted(order[first:]) != accepted or votes[to_move]:
+        raise ValueError(f"votes[{accepted[0]}]: those who accepted must come just before to_move in turn order")
+    return order[first]
+
+
+def _hexes(fields: dict[str, Any], default: np.ndarray, tiles: int) -> np.ndarray:
+    if "hex_of_tile" not in fields:
+        return default
+    rows, (height, width) = fields["hex_of_tile"], default.shape
+    if not isinstance(rows, list) or len(rows) != height:
+        raise ValueError(f"hex_of_tile: a list of {height} rows is needed")
+    for index in range(height):
+        _numbers({f"hex_of_tile[{index}]": rows[index]}, f"hex_of_tile[{index}]", width, "hexagon", -1, tiles - 1)
+    return np.asarray(rows, default.dtype)
