@@ -1,0 +1,132 @@
+"""Stigmergy as an environment: its options, and the functions of its rules that ``core.Environment`` asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from audamir_envs.core import Array, Environment, Option, Outcome, State
+from audamir_envs.drawing.scene import Scene
+from audamir_envs.stigmergy import drawing, notation, observation, rules
+
+_LARGEST_KOMI = rules.tables(rules.MAX_SIDE).max_komi
+
+
+class Stigmergy(Environment):
+    """Control by sight on a hexagonal board. Actions: cells, pass; with the pie then komi 0, 2, ..., black, white."""
+
+    id = "stigmergy-v0"
+    version = "0"
+    OPTIONS = {  # noqa: RUF012 - declared as ClassVar by the base
+        "side": Option(5, "cells along a side of the board", low=rules.MIN_SIDE, high=rules.MAX_SIDE),
+        "komi": Option(
+            0,
+            "White's bonus, an even integer within ± the number of cells; or 'choose', the pie",
+            values=("choose",),
+            low=-_LARGEST_KOMI,
+            high=_LARGEST_KOMI,
+            free=True,
+        ),
+        "max_komi": Option(
+            None,
+            "the largest komi of the pie, an even integer from 0; None for the largest not above the number of cells",
+            values=(None,),
+            low=0,
+            high=_LARGEST_KOMI,
+            free=True,
+        ),
+    }
+
+    def _setup(self) -> None:
+        self.side: int = self.options["side"]
+        t = rules.tables(self.side)
+        komi, max_komi = self.options["komi"], self.options["max_komi"]
+        self.pie = isinstance(komi, str) and komi == "choose"
+        if not self.pie:
+            komi = self.options["komi"] = _even("komi", komi, -t.max_komi, t.max_komi, self.side, "'choose'")
+        if max_komi is not None:
+            max_komi = self.options["max_komi"] = _even("max_komi", max_komi, 0, t.max_komi, self.side, "None")
+        self.komi: int | None = None if self.pie else komi
+        self.max_komi: int = t.max_komi if max_komi is None else max_komi
+        self.komi_choices = self.max_komi // 2 + 1 if self.pie else 0
+        self.num_players = 2
+        self.num_actions = t.board.size + 1 + (self.komi_choices + 2 if self.pie else 0)
+        self.observation_shape = (t.board.width, t.board.width, observation.PLANES)
+        self.observation_dtype = jnp.uint8
+        self.observation_high = float(observation.HIGH)
+        self.max_steps = t.max_plies + (2 if self.pie else 0)
+
+    def init_game(self, key: Array) -> rules.Position:
+        """The empty board, or the start of the pie. There is no chance: key is not used."""
+        del key
+        return rules.new_position(self.side, self.komi)
+
+    def step_game(self, game: rules.Position, action: Array, key: Array | None) -> rules.Position:
+        """The position after a legal action; key is not used."""
+        del key
+        return rules.step(game, action, self.komi_choices)
+
+    def legal_actions(self, game: rules.Position) -> Array:
+        """bool [actions]."""
+        return rules.legal_actions(game, self.komi_choices)
+
+    def mover(self, game: rules.Position) -> Array:
+        """int32 []."""
+        return rules.mover(game)
+
+    def outcome(self, game: rules.Position) -> Outcome:
+        """The end after two passes in a row; +1 and -1."""
+        return rules.outcome(game)
+
+    def observe_game(self, game: rules.Position, player: Array) -> Array:
+        """uint8 [width, width, 16], see ``observation``."""
+        return observation.observe(game, player, self.max_komi)
+
+    def info(self, state: State, opponents: tuple[str, ...] = ()) -> dict[str, Array]:
+        """``points``, int32 [2]: what each seat has now, White's komi included; all 0 before colours are chosen."""
+        del opponents
+        game: rules.Position = state.game
+        black, white = rules.scores(game)
+        white = white + game.komi.astype(jnp.int32)
+        points = jnp.where(jnp.arange(2, dtype=jnp.uint8) == game.black_seat, black, white)
+        return {"points": jnp.where(game.phase == rules.PLAY, points, jnp.int32(0))}
+
+    def action_to_text(self, action: int) -> str:
+        """``e5``, ``pass``, ``komi=4``, ``black``, ``white``."""
+        return notation.action_to_text(self.side, self.komi_choices, action)
+
+    def text_to_action(self, text: str) -> int:
+        """The inverse."""
+        return notation.text_to_action(self.side, self.komi_choices, text)
+
+    def to_text(self, state: State) -> str:
+        """Rows, colour to move, komi, passes in a row, seat of Black; see ``notation``."""
+        return notation.position_to_text(state.game)
+
+    def from_text(self, text: str) -> State:
+        """The inverse. The text's komi overrides the option; its board must be of the environment's side."""
+        return self.state_of(notation.text_to_position(self.side, self.pie, text))
+
+    def scene(self, state: State, last_action: int | None = None, selected: int | None = None) -> Scene:
+        """Stones, controlled cells tinted, score and komi."""
+        del selected  # an action is one cell: there are no targets to mark
+        return drawing.scene(state, last_action)
+
+    def board_text(self, state: State, last_action: int | None = None) -> str:
+        """The same for a terminal."""
+        return drawing.board_text(state, last_action)
+
+
+def _even(name: str, value: Any, low: int, high: int, side: int, other: str) -> int:
+    """The value as an int. Raises: ValueError naming the valid values."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value % 2 or not low <= value <= high:
+        raise ValueError(
+            f"option {name}={value!r} is not valid on side {side}: use an even integer from {low} to {high}, or {other}"
+        )
+    return int(value)
+
+
+ENVIRONMENT = Stigmergy
