@@ -2,6 +2,7 @@
 
 from audamir_envs.agents.loading import make_agent
 from audamir_envs.autoreset import AutoReset, AutoResetState, auto_reset
+from audamir_envs.bridges.registration import register as _register
 from audamir_envs.core import Environment, State
 from audamir_envs.registry import ids, make
 from audamir_envs.sampling import sample_legal
@@ -19,3 +20,5 @@ __all__ = [
     "make_agent",
     "sample_legal",
 ]
+
+_register()

@@ -1,0 +1,272 @@
+"""Every game as a PettingZoo AEC environment: agents ``player_0``, ... move in the order of the game."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from pettingzoo import AECEnv
+from pettingzoo.utils import wrappers
+
+from audamir_envs.bridges.packing import Layout, Slot
+from audamir_envs.bridges.rendering import RENDER_FPS, RENDER_MODES, Renderer
+from audamir_envs.core import Array, Environment, State
+from audamir_envs.registry import make
+
+Observation = dict[str, np.ndarray]
+KEY_IMPL = "threefry2x32"  # named, so that a seed means the same game whatever JAX's default becomes
+
+
+class CompiledGame:
+    """The jitted functions of one environment on packed games; shared by all bridges with equal options."""
+
+    def __init__(self, env: Environment) -> None:
+        words = jax.ShapeDtypeStruct((2,), np.uint32)
+        self._layout = Layout(jax.eval_shape(lambda words: self._begin(env, words), words))
+        self.slots: dict[str, Any] = self._layout.slots
+        state: Any = self.slots["state"]
+        self.observation: Slot = state.observation
+        self.mask: Slot = state.legal_action_mask
+        self.player: Slot = state.current_player
+        self.flags: tuple[Slot, Slot, Slot] = (state.terminated, state.truncated, state.illegal)
+        self.rewards: Slot = state.rewards
+        pack, unpack = self._layout.pack, self._layout.unpack
+
+        def step(data: Array, action: Array) -> Array:
+            game = unpack(data)
+            step_key, next_key = jax.random.split(jax.random.wrap_key_data(game["key"], impl=KEY_IMPL))
+            state = env.step(game["state"], action, step_key)
+            key = jax.random.key_data(next_key) if env.stochastic else game["key"]
+            return pack({"state": state, "key": key})
+
+        self.init: Callable[..., Array] = jax.jit(lambda words: pack(self._begin(env, words)))
+        self.start_at: Callable[..., Array] = jax.jit(lambda state, words: pack({"state": state, "key": words}))
+        self.step: Callable[..., Array] = jax.jit(step)
+        self.observe: Callable[..., Array] = jax.jit(lambda data, seat: env.observe(unpack(data)["state"], seat))
+        self.info: Callable[..., dict[str, Array]] = jax.jit(lambda data: env.info(unpack(data)["state"]))
+        self.state: Callable[..., State] = jax.jit(lambda data: unpack(data)["state"])
+
+    @staticmethod
+    def _begin(env: Environment, words: Array) -> dict[str, Any]:
+        init_key, next_key = jax.random.split(jax.random.wrap_key_data(words, impl=KEY_IMPL))
+        return {"state": env.init(init_key), "key": jax.random.key_data(next_key)}
+
+
+compiled_game = functools.lru_cache(maxsize=64)(CompiledGame)
+"""``compiled_game(env)``: environments made with equal options compile once."""
+
+
+def position_state(env: Environment, options: dict[str, Any] | None) -> State | None:
+    """The state named by ``reset(options={"position": text})``, if it does. Raises: as ``from_text``; ValueError."""
+    text = None if options is None else options.get("position")
+    if text is None:
+        return None
+    state = env.from_text(text)
+    if bool(state.terminated | state.truncated):
+        raise ValueError(f"the game is over in position {text!r}: use one where somebody is to move")
+    return state
+
+
+def info_for_seat(info: dict[str, Any], seat: int, num_players: int) -> dict[str, Any]:
+    """One player's part of ``Environment.info``: its own entry of arrays [players], and all scalars, as numbers."""
+    arrays = {name: np.asarray(value) for name, value in info.items()}
+    own = {name: value[seat] if value.shape[:1] == (num_players,) else value for name, value in arrays.items()}
+    return {name: value.item() if value.ndim == 0 else value.copy() for name, value in own.items()}
+
+
+class GameAEC(AECEnv[str, Observation, int]):
+    """One game; ``raw_env`` without wrappers: an illegal action ends it by the functional rule.
+
+    The game lives in one array of bytes, so copies and pickles are of plain data and continue identically.
+    """
+
+    def __init__(self, game: str | Environment, render_mode: str | None = None, **options: Any) -> None:
+        """Args: game: an id, or an environment (then without options). Raises: ValueError naming what is valid."""
+        super().__init__()
+        self.game = environment_of(game, options)
+        self.metadata = {
+            "name": self.game.id.replace("-", "_"),
+            "render_modes": list(RENDER_MODES),
+            "is_parallelizable": False,
+            "render_fps": RENDER_FPS,
+        }
+        self.render_mode = render_mode
+        self._renderer = Renderer(self.game, render_mode)
+        self._compiled: CompiledGame = compiled_game(self.game)
+        self.possible_agents = [f"player_{seat}" for seat in range(self.game.num_players)]
+        self.agents = self.possible_agents[:]
+        self._seat_of = {agent: seat for seat, agent in enumerate(self.possible_agents)}
+        self.observation_spaces = {agent: observation_space(self.game) for agent in self.agents}
+        self.action_spaces = {agent: gymnasium.spaces.Discrete(self.game.num_actions) for agent in self.agents}
+        self._rng = np.random.default_rng()
+        self._data: Any = None  # uint8 [size]: the packed game, on the device
+        self._host = np.zeros(0, np.uint8)  # the same on the host, read-only
+        self._last_action: int | None = None
+
+    def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
+        """Dict(observation: Box float32, action_mask: Box int8 of 0 and 1)."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
+        """Discrete."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """A new game; ``options={"position": text}`` starts from a position, and other options are ignored.
+
+        Raises: ValueError: a position that does not parse, or in which the game is over.
+        """
+        start = position_state(self.game, options)
+        if seed is not None:
+            self._rng = np.random.default_rng(seed)
+        words = self._rng.integers(0, 2**32, 2, np.uint32)
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self._skip_agent_selection = None
+        self._last_action = None
+        self._take(self._compiled.init(words) if start is None else self._compiled.start_at(start, words))
+        if self.render_mode == "human":
+            self.render()
+
+    def step(self, action: int | None) -> None:
+        """The action of ``agent_selection``; None where that agent is terminated or truncated.
+
+        Raises: TypeError: no integer; ValueError: an action for an agent whose game is over.
+        """
+        agent = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)  # type: ignore[arg-type]
+            return
+        number = operator.index(action)  # type: ignore[arg-type]
+        if not 0 <= number < self.game.num_actions:
+            number = -1  # illegal, in a type that every number fits
+        self._cumulative_rewards[agent] = 0.0
+        self._last_action = number
+        self._take(self._compiled.step(self._data, np.int32(number)))
+        self._accumulate_rewards()
+        self._deads_step_first()
+        if self.render_mode == "human":
+            self.render()
+
+    def observe(self, agent: str) -> Observation:
+        """What an agent sees, at any time; its mask is all zeros unless it is the one to move."""
+        data, compiled = self._host, self._compiled
+        mask = self._mask(agent)
+        if self._seat_of[agent] == self._mover:
+            observation = compiled.observation.read(data)
+        else:
+            observation = np.asarray(compiled.observe(self._data, np.int32(self._seat_of[agent])))
+        return {"observation": observation.astype(np.float32), "action_mask": mask}
+
+    def render(self) -> Any:
+        """The position in the mode chosen when the environment was made."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() shows nothing, since the environment was made without a render_mode")
+            return None
+        return self._renderer.render(self.functional_state, self._last_action)
+
+    def close(self) -> None:
+        """Closes the window, if one is open."""
+        self._renderer.close()
+
+    @property
+    def functional_state(self) -> State:
+        """The game as a state of the functional API, to search from it or to let an ``Agent`` act."""
+        return self._compiled.state(self._data)
+
+    def _take(self, data: Array) -> None:
+        """Makes packed data the current game and refreshes what agents read."""
+        compiled = self._compiled
+        self._data = data
+        self._host = host = np.asarray(data)
+        self._mover = int(compiled.player.read(host))
+        terminated, truncated, illegal = (bool(slot.read(host)) for slot in compiled.flags)
+        if terminated or truncated:
+            self.terminations = dict.fromkeys(self.agents, terminated)
+            self.truncations = dict.fromkeys(self.agents, truncated)
+            self.rewards = dict(zip(self.possible_agents, compiled.rewards.read(host).tolist(), strict=True))
+        self.agent_selection = self.possible_agents[self._mover]
+        self.infos = {agent: {"action_mask": self._mask(agent)} for agent in self.agents}
+        if terminated or truncated:
+            info = jax.device_get(compiled.info(data))
+            for agent, own in self.infos.items():
+                own.update(info_for_seat(info, self._seat_of[agent], self.game.num_players))
+                own["illegal"] = illegal and agent == self.agent_selection
+
+    def _mask(self, agent: str) -> np.ndarray:
+        if self._seat_of[agent] != self._mover or self.terminations.get(agent, True) or self.truncations[agent]:
+            return np.zeros(self.game.num_actions, np.int8)
+        return self._compiled.mask.read(self._host).astype(np.int8)
+
+    def _deads_step_first(self) -> str:
+        """Selects the first agent whose game is over, if one is.
+
+        PettingZoo's TerminateIllegalWrapper calls this once it has ended a game: the masks in ``infos`` must say so.
+        """
+        for agent in self.agents:
+            if self.terminations[agent] or self.truncations[agent]:
+                self.infos[agent]["action_mask"] = self._mask(agent)
+        return super()._deads_step_first()
+
+    def __getstate__(self) -> dict[str, Any]:
+        fields = self.__dict__.copy()
+        del fields["_compiled"], fields["_data"]  # found again and made again from the bytes on the host
+        fields["_host"] = np.array(self._host)
+        return fields
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        self.__dict__.update(fields)
+        self._compiled = compiled_game(self.game)
+        self._data = jnp.asarray(self._host)
+
+
+def environment_of(game: str | Environment, options: dict[str, Any]) -> Environment:
+    """The functional environment of an id with options, or the given one. Raises: ValueError naming what is valid."""
+    if isinstance(game, Environment):
+        if options:
+            raise ValueError(f"options {', '.join(options)} belong to make(), not to an environment already made")
+        return game
+    return make(game, **options)
+
+
+def observation_box(env: Environment) -> gymnasium.spaces.Box:
+    """The space of one player's observation."""
+    return gymnasium.spaces.Box(env.observation_low, env.observation_high, env.observation_shape, np.float32)
+
+
+def observation_space(env: Environment) -> gymnasium.spaces.Dict:
+    """The space of observation and mask together."""
+    mask = gymnasium.spaces.Box(0, 1, (env.num_actions,), np.int8)
+    return gymnasium.spaces.Dict({"observation": observation_box(env), "action_mask": mask})
+
+
+def entry_points(env_id: str) -> tuple[Callable[..., AECEnv[str, Observation, int]], Callable[..., GameAEC]]:
+    """``env`` and ``raw_env`` of one game, as a PettingZoo module has them."""
+
+    def raw_env(render_mode: str | None = None, **options: Any) -> GameAEC:
+        """The game without wrappers. Raises: ValueError naming the valid options and values."""
+        return GameAEC(env_id, render_mode, **options)
+
+    def env(render_mode: str | None = None, **options: Any) -> AECEnv[str, Observation, int]:
+        """The game, where an illegal action ends it with -1 for the offender and 0 for the others.
+
+        Raises: ValueError naming the valid options and values.
+        """
+        return wrapped(raw_env(render_mode, **options))
+
+    return env, raw_env
+
+
+def wrapped(game: GameAEC) -> AECEnv[str, Observation, int]:
+    """PettingZoo's usual wrappers around a game."""
+    terminating = wrappers.TerminateIllegalWrapper(game, illegal_reward=-1)
+    return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(terminating))

@@ -1,0 +1,7 @@
+"""Colony for PettingZoo: ``from audamir_envs import colony_v0; env = colony_v0.env(render_mode=None, **options)``."""
+
+from audamir_envs.bridges.pettingzoo import entry_points
+
+env, raw_env = entry_points("colony-v0")
+
+__all__ = ["env", "raw_env"]

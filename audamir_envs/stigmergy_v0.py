@@ -1,0 +1,7 @@
+"""Stigmergy for PettingZoo: ``from audamir_envs import stigmergy_v0; env = stigmergy_v0.env(render_mode=None, **options)``."""
+
+from audamir_envs.bridges.pettingzoo import entry_points
+
+env, raw_env = entry_points("stigmergy-v0")
+
+__all__ = ["env", "raw_env"]
