@@ -1,0 +1,250 @@
+"""Random maps against searches in plain Python, a user's maps good and bad, and pools."""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import audamir_envs
+from audamir_envs.principalities import maps
+from audamir_envs.principalities.maps import Map
+
+
+def ring(row, col):
+    """The six neighbours of a hexagon in an odd-r grid, written out anew."""
+    if row % 2:
+        return [(row, col - 1), (row, col + 1), (row - 1, col), (row - 1, col + 1), (row + 1, col), (row + 1, col + 1)]
+    return [(row, col - 1), (row, col + 1), (row - 1, col - 1), (row - 1, col), (row + 1, col - 1), (row + 1, col)]
+
+
+def component(start, allowed):
+    """The hexagons of ``allowed`` that a way inside it joins to ``start``."""
+    seen, stack = {start}, [start]
+    while stack:
+        for place in ring(*stack.pop()):
+            if place in allowed and place not in seen:
+                seen.add(place)
+                stack.append(place)
+    return seen
+
+
+def check(neighbours, hexagons):
+    """All that must hold of every random map; returns the number of holes and whether the rim is ragged."""
+    tiles = len(neighbours)
+    rows, cols = hexagons.shape
+    places = {t: set() for t in range(-1, tiles)}
+    for place in itertools.product(range(rows), range(cols)):
+        places[int(hexagons[place])].add(place)
+    land = set().union(*(places[t] for t in range(tiles)))
+    borders = {t: set() for t in range(tiles)}
+    for place in land:
+        for other in ring(*place):
+            if other in land and hexagons[other] != hexagons[place]:
+                borders[int(hexagons[place])].add(int(hexagons[other]))
+    for tile in range(tiles):
+        assert places[tile], "every tile has hexagons"
+        assert component(min(places[tile]), places[tile]) == places[tile], "every tile is connected"
+        assert set(np.flatnonzero(neighbours[tile])) == borders[tile], "neighbours share an edge"
+        assert 1 <= len(borders[tile]) <= 10
+    assert component(min(land), land) == land, "the map is connected"
+    # Holes: void that is not joined to the sea around the grid.
+    sea = {(r, c) for r in range(-1, rows + 1) for c in range(-1, cols + 1)} - land
+    inner = sea - component((-1, -1), sea)
+    holes = 0
+    while inner:
+        inner -= component(min(inner), inner)
+        holes += 1
+    rim = {(r, c) for r, c in itertools.product(range(rows), range(cols)) if r in (0, rows - 1) or c in (0, cols - 1)}
+    return holes, 0 < len(rim & land) < len(rim)
+
+
+@functools.cache
+def batch(tiles, count, seed=0):
+    keys = jax.random.split(jax.random.key(seed), count)
+    return jax.tree.map(np.asarray, jax.jit(jax.vmap(lambda key: maps.generate(key, tiles)))(keys))
+
+
+@pytest.mark.parametrize("tiles", [32, 36, 42, 48, 7])
+def test_random_maps(tiles):
+    made = batch(tiles, 150 if tiles == 32 else 60)
+    assert made.neighbours.dtype == np.bool_
+    assert made.hex_of_tile.dtype == np.int8
+    assert made.hex_of_tile.shape[1:] == maps.grid_shape(tiles)
+    assert len({m.tobytes() for m in made.hex_of_tile}) == len(made.hex_of_tile), "no two maps alike"
+    found = [check(*one) for one in zip(made.neighbours, made.hex_of_tile, strict=True)]
+    if tiles >= 32:
+        holes, ragged = np.array(found, float).T
+        assert ragged.all()
+        assert (holes >= 1).mean() > 0.99
+        assert 3 < holes.mean() < 20
+        assert 3.3 < made.neighbours.sum(-1).mean() < 4.5
+        size = np.stack([(made.hex_of_tile == t).sum((1, 2)) for t in range(tiles)])
+        assert 9 < size.mean() < 16
+        assert (size >= 6).mean() > 0.9
+        assert (size <= 31).mean() > 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tiles", [32, 36, 42, 48])
+def test_ten_thousand_maps(tiles):
+    degrees = []
+    for seed in range(10):
+        made = batch(tiles, 1000, seed + 1)
+        degrees.append(made.neighbours.sum(-1).mean())
+        for one in zip(made.neighbours, made.hex_of_tile, strict=True):
+            _, ragged = check(*one)
+            assert ragged
+        batch.cache_clear()
+    assert 3.3 < np.mean(degrees) < 4.5
+
+
+def test_same_key_same_map():
+    """Alone, under jit, in batches of any size and in nested ones; with old keys as with new."""
+    made = batch(7, 60)
+    keys = jax.random.split(jax.random.key(0), 60)
+    alone = maps.generate(keys[3], 7)
+    old = jax.jit(lambda data: maps.generate(data, 7))(jax.random.key_data(keys[3]))
+    nested = jax.jit(jax.vmap(jax.vmap(lambda key: maps.generate(key, 7))))(keys.reshape(4, 15))
+    for other in (alone, old, jax.tree.map(lambda leaf: leaf[0, 3], nested)):
+        np.testing.assert_array_equal(other.hex_of_tile, made.hex_of_tile[3])
+        np.testing.assert_array_equal(other.neighbours, made.neighbours[3])
+
+
+def test_batch_above_the_chunk():
+    """Maps are made in chunks; the last one is not full here."""
+    made = batch(32, 150)
+    keys = jax.random.split(jax.random.key(0), 150)
+    few = jax.jit(jax.vmap(lambda key: maps.generate(key, 32)))(keys[130:])
+    np.testing.assert_array_equal(few.hex_of_tile, made.hex_of_tile[130:])
+
+
+@pytest.mark.parametrize("tiles", [1, 97, "32", 32.0, True, None])
+def test_bad_number_of_tiles(tiles):
+    with pytest.raises(ValueError, match="2 to 96 tiles"):
+        maps.generate(jax.random.key(0), tiles)
+
+
+SQUARE = [[1, 3], [0, 2], [1, 3], [2, 0]]
+HEXAGONS = [[0, 0, 1], [3, -1, 1], [3, 2, 2]]
+
+
+def test_user_map_of_lists():
+    made = maps.user_map(SQUARE)
+    assert made.neighbours.dtype == jnp.bool_
+    assert [np.flatnonzero(row).tolist() for row in made.neighbours] == [[1, 3], [0, 2], [1, 3], [0, 2]]
+    assert made.hex_of_tile.tolist() == [[-1]]
+    tuples = maps.user_map(tuple(map(np.array, SQUARE)))
+    np.testing.assert_array_equal(tuples.neighbours, made.neighbours)
+
+
+def test_user_map_of_hexagons():
+    alone = maps.user_map({"hexagons": HEXAGONS})
+    both = maps.user_map({"neighbours": SQUARE, "hexagons": HEXAGONS})
+    text = maps.user_map('{"neighbours": [[1, 3], [0, 2], [1, 3], [2, 0]], "hexagons": [[0,0,1],[3,-1,1],[3,2,2]]}')
+    again = maps.user_map(both)
+    for made in (alone, both, text, again):
+        assert [np.flatnonzero(row).tolist() for row in made.neighbours] == [[1, 3], [0, 2], [1, 3], [0, 2]]
+        assert made.hex_of_tile.tolist() == HEXAGONS
+        assert made.hex_of_tile.dtype == jnp.int8
+
+
+def test_user_map_takes_what_generate_makes():
+    made = maps.generate(jax.random.key(1), 7)
+    again = maps.user_map(made)
+    hexagons = maps.user_map({"hexagons": made.hex_of_tile.tolist()})
+    for other in (again, hexagons):
+        np.testing.assert_array_equal(other.neighbours, made.neighbours)
+        np.testing.assert_array_equal(other.hex_of_tile, made.hex_of_tile)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ([[1], [0, 2], []], "not symmetric: tile 2"),
+        ([[1], [0], [3], [2]], "not connected.*tile 2"),
+        ([[0, 1], [0]], "its own neighbour"),
+        ([[2], [0]], "neighbour 2: tiles are numbered 0 to 1"),
+        ([[-1], [0]], "neighbour -1"),
+        ([[True], [0]], "neighbour True"),
+        ([[1.0], [0]], "neighbour 1.0"),
+        ([["1"], [0]], "neighbour '1'"),
+        ([1, 0], "must be a list of tile numbers"),
+        ([[]], "2 to 96 lists"),
+        ([], "2 to 96 lists"),
+        (5, "2 to 96 lists"),
+        ([[]] * 97, "2 to 96 lists"),
+        ({}, "neighbours and hexagons"),
+        ({"edges": []}, "neighbours and hexagons, not 'edges'"),
+        ("[[1],", "not JSON"),
+        ({"hexagons": [[0, 1], [0]]}, "rows of equal length"),
+        ({"hexagons": []}, "rows of equal length"),
+        ({"hexagons": 3}, "rows of equal length"),
+        ({"hexagons": [[0, -2]]}, "not to -2"),
+        ({"hexagons": [[0, 0.5]]}, "not to 0.5"),
+        ({"hexagons": [[0, 0]]}, "at least 2 tiles"),
+        ({"hexagons": [[0, 2]]}, "every tile from 0 to 2"),
+        ({"hexagons": [[0, -1, 1]]}, "not connected"),
+        ({"neighbours": [[1], [0]], "hexagons": [[0, 1, 2]]}, "every tile from 0 to 1"),
+        (Map(neighbours=jnp.zeros((2, 3), jnp.bool_), hex_of_tile=jnp.zeros((1, 1), jnp.int8)), "square boolean"),
+        (Map(neighbours=jnp.zeros((2, 2), jnp.bool_), hex_of_tile=-jnp.ones((1, 1), jnp.int8)), "not connected"),
+    ],
+)
+def test_bad_user_map(spec, message):
+    with pytest.raises(ValueError, match=message):
+        maps.user_map(spec)
+
+
+def test_pool():
+    """Games start on maps of the pool, all of them in the long run; a fresh pool needs no new compilation."""
+    env = audamir_envs.make("principalities-v0", players=2, tiles=7)
+    traces = []
+
+    @jax.jit
+    def start(keys, pool):
+        traces.append(1)
+        return jax.vmap(audamir_envs.auto_reset(env, init=maps.pool_init(env, pool)).init)(keys)
+
+    keys = jax.random.split(jax.random.key(0), 64)
+    for seed in range(2):
+        pool = maps.pool(jax.random.key(seed), 7, 5)
+        states = start(keys, pool)
+        known = [m.tobytes() for m in np.asarray(pool.hex_of_tile)]
+        met = {m.tobytes() for m in np.asarray(states.game.hex_of_tile)}
+        assert len(set(known)) == 5
+        assert met == set(known)
+        assert len({np.asarray(owner).tobytes() for owner in states.game.owner}) > 20, "the deal is not the map's"
+    assert traces == [1]
+
+
+def test_pool_in_a_rollout():
+    """The pool as an argument of a jitted scan, scan and vmap in either order: every new game is on one of its maps."""
+    env = audamir_envs.make("principalities-v0", players=2, tiles=4)
+    pool = maps.pool(jax.random.key(0), 4, 3)
+    known = {m.tobytes() for m in np.asarray(pool.hex_of_tile)}
+
+    @jax.jit
+    def rollout(key, pool):
+        again = audamir_envs.auto_reset(env, init=maps.pool_init(env, pool))
+
+        def play(state, key):
+            first, second = jax.random.split(key)
+            return again.step(state, audamir_envs.sample_legal(first, state), second)
+
+        def steps_of_batch(states, key):
+            states = jax.vmap(play)(states, jax.random.split(key, 6))
+            return states, (states.game.hex_of_tile, states.just_reset)
+
+        states = jax.vmap(again.init)(jax.random.split(key, 6))
+        _, seen = jax.lax.scan(steps_of_batch, states, jax.random.split(key, 60))
+        alone = jax.vmap(
+            lambda s, k: jax.lax.scan(lambda c, x: (play(c, x), c.just_reset), s, jax.random.split(k, 60))[0]
+        )
+        return seen, alone(states, jax.random.split(key, 6)).game.hex_of_tile
+
+    (hexagons, resets), last = rollout(jax.random.key(3), pool)
+    assert int(resets.sum()) > 3
+    assert {m.tobytes() for m in np.asarray(hexagons).reshape(-1, *hexagons.shape[2:])} <= known
+    assert {m.tobytes() for m in np.asarray(last)} <= known
