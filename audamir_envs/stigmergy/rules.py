@@ -149,7 +149,7 @@ def play(position: Position, action: Array) -> Position:
     here = (dq == 0) & (dr == 0) & ~is_pass
     return position.replace(
         stones=jnp.where(here, own, position.stones),
-        sight=position.sight + update,
+        sight=position.sight + jnp.where(jnp.asarray(t.on_board), update, jnp.uint8(0)),
         black_to_move=~position.black_to_move,
         passes=jnp.where(is_pass, position.passes + jnp.uint8(1), jnp.uint8(0)),
     )
