@@ -11,7 +11,8 @@ from audamir_envs.core import Array, State
 def sample_legal(key: Array, mask_or_state: Array | State) -> Array:
     """A uniformly random legal action, int32 [...]. Consumes key.
 
-    One random word is drawn for each mask and hashed with every action's number (the finaliser of MurmurHash3); the
+    One random word is drawn for each mask and hashed with every action's number (the finaliser of MurmurHash3, less its last
+    shift, which the highest bits do not need); the
     legal action with the largest hash wins. One word an action, as ``jax.random.categorical`` draws, costs far more.
 
     Args: mask_or_state: bool [..., actions], or a (batched) state, with at least one legal action in each mask; one key
@@ -24,7 +25,6 @@ def sample_legal(key: Array, mask_or_state: Array | State) -> Array:
     x = word ^ (number * jnp.uint32(0x9E3779B9))
     x = (x ^ (x >> jnp.uint32(16))) * jnp.uint32(0x85EBCA6B)
     x = (x ^ (x >> jnp.uint32(13))) * jnp.uint32(0xC2B2AE35)
-    x = x ^ (x >> jnp.uint32(16))
     # The action's number replaces the lowest bits of its hash: a plain maximum then finds the winner and its number at
     # once, five times as fast as argmax on a CPU. It also breaks ties, which come once in millions of draws.
     low = jnp.uint32((1 << actions.bit_length()) - 1)

@@ -1,4 +1,4 @@
-"""A plain C++ player of Colony on bitboards, compiled only when it is asked for, to compare the JAX environment with."""
+"""A plain C++ player of Colony on bitboards, compiled only when asked for, to compare the JAX environment with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ReferenceRun:
 
 
 def run_reference(plies: int, seed: int = 0) -> ReferenceRun:
-    """Compiles the reference and plays random plies on one core. Raises: ValueError: no C++20 compiler, or it failed."""
+    """Compiles the reference and plays random plies on one core. Raises: ValueError: no compiler, or it failed."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         raise ValueError("the C++ reference needs g++ or clang++ on the PATH")
