@@ -11,9 +11,9 @@ from audamir_envs.core import Array, State
 def sample_legal(key: Array, mask_or_state: Array | State) -> Array:
     """A uniformly random legal action, int32 [...]. Consumes key.
 
-    One random word is drawn for each mask and hashed with every action's number (the finaliser of MurmurHash3, less its last
-    shift, which the highest bits do not need); the
-    legal action with the largest hash wins. One word an action, as ``jax.random.categorical`` draws, costs far more.
+    One random word is drawn for each mask and hashed with every action's number (the finaliser of MurmurHash3 without
+    its last shift, which the highest bits do not need); the legal action with the largest hash wins. One word an
+    action, as ``jax.random.categorical`` draws, costs far more.
 
     Args: mask_or_state: bool [..., actions], or a (batched) state, with at least one legal action in each mask; one key
     serves a whole batch, and vmap over keys works too.
