@@ -47,8 +47,8 @@ def _replayer(env):
 
 def fresh(env, komi):
     """New games, one for each komi (int array [B])."""
-    states = jax.vmap(env.init)(jax.random.split(jax.random.key(0), len(komi)))
-    return states.replace(game=states.game.replace(komi=jnp.asarray(komi, jnp.int16)))
+    games = jax.vmap(env.init_game)(jax.random.split(jax.random.key(0), len(komi)))
+    return jax.vmap(env.state_of)(games.replace(komi=jnp.asarray(komi, jnp.int16)))
 
 
 def replay(env, games, komi):
