@@ -1,0 +1,195 @@
+"""Levels on disk: one safetensors file with a metadata header, written whole or not at all, read without pickle."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from audamir_envs import files, registry
+from audamir_envs.agents.networks import HexConfig, HexNetwork, init_parameters, make_network
+from audamir_envs.agents.search import SearchConfig
+from audamir_envs.agents.zero import Zero, ZeroPolicy
+from audamir_envs.core import Environment
+
+FORMAT = "audamir-level-1"
+
+
+class CheckpointError(ValueError):
+    """A file that is no level, is damaged, or belongs to another game or version."""
+
+
+def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
+    """Writes arrays and a header of strings atomically, with a checksum over the arrays.
+
+    Raises: OSError naming the file when it cannot be written; what was there before stays.
+    """
+    # Without a copy safetensors would write the underlying memory of a strided view.
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    content = save(arrays, {**metadata, "checksum": _checksum(arrays)})
+    try:
+        files.write_bytes(path, content)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot write {path}: {os.strerror(error.errno or 0)}; what was there stays") from None
+
+
+def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays and the header. Raises: FileNotFoundError; CheckpointError for a file that is damaged or of no use."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path} does not exist")
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            metadata = dict(file.metadata() or {})
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged or no safetensors file ({error})") from None
+    if "checksum" in metadata and metadata["checksum"] != _checksum(arrays):
+        raise CheckpointError(f"{path} is damaged: its contents do not match their checksum")
+    return arrays, metadata
+
+
+def _checksum(arrays: Mapping[str, np.ndarray]) -> str:
+    value = 0
+    for name in sorted(arrays):
+        value = zlib.crc32(name.encode(), value)
+        value = zlib.crc32(np.ascontiguousarray(arrays[name]).view(np.uint8).reshape(-1).data, value)
+    return f"{value:08x}"
+
+
+def flatten(tree: Any) -> dict[str, np.ndarray]:
+    """A tree of dicts (of parameters, say) as arrays named by their path, ``block/kernel``."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {"/".join(str(key.key) for key in path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def unflatten(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """The inverse."""
+    tree: dict[str, Any] = {}
+    for name, array in arrays.items():
+        *folders, last = name.split("/")
+        node = tree
+        for folder in folders:
+            node = node.setdefault(folder, {})
+        node[last] = array
+    return tree
+
+
+def save_level(path: str | os.PathLike[str], env: Environment, config: HexConfig, parameters: Any, **facts: Any) -> None:
+    """Writes a level.
+
+    Args: env: any environment of its game; facts: what else the header says (budget, commit, results), JSON each.
+    Raises: OSError.
+    """
+    header = {
+        "format": FORMAT,
+        "env": env.id,
+        "env_version": env.version,
+        "observation": json.dumps([env.observation_shape[-1], np.dtype(env.observation_dtype).name]),
+        "network": json.dumps(dataclasses.asdict(config)),
+    }
+    write_tensors(path, flatten(parameters), header | {name: json.dumps(fact) for name, fact in facts.items()})
+
+
+def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[HexNetwork, Any, dict[str, Any]]:
+    """(network, parameters, header) of a level for a game. Raises: FileNotFoundError, CheckpointError."""
+    arrays, raw = read_tensors(path)
+    if raw.get("format") != FORMAT:
+        raise CheckpointError(f"{path} is no level of this suite: its format is {raw.get('format')!r}, not {FORMAT!r}")
+    if raw["env"] != env_id:
+        raise CheckpointError(f"{path} is a level of {raw['env']}, not of {env_id}")
+    env = registry.make(env_id)
+    if raw["env_version"] != env.version:
+        raise CheckpointError(f"{path} was made for version {raw['env_version']} of {env_id}; this is {env.version}")
+    plain = ("format", "env", "env_version", "checksum")
+    header = {name: text if name in plain else json.loads(text) for name, text in raw.items()}
+    observation = [env.observation_shape[-1], np.dtype(env.observation_dtype).name]
+    if header["observation"] != observation:
+        raise CheckpointError(f"{path} expects observations {header['observation']}; those of {env_id} are {observation}")
+    network = make_network(_config(path, header["network"]))
+    parameters = unflatten(arrays)
+    expected = jax.eval_shape(
+        lambda key: init_parameters(network, env.observation_shape, env.num_actions, key), jax.random.key(0)
+    )
+    wanted = {name: (leaf.shape, leaf.dtype) for name, leaf in _named(expected)}
+    found = {name: (leaf.shape, leaf.dtype) for name, leaf in _named(parameters)}
+    for name in sorted(wanted.keys() | found.keys()):
+        if wanted.get(name) != found.get(name):
+            raise CheckpointError(
+                f"{path}: parameter {name} is {found.get(name, 'missing')}; the network needs {wanted.get(name, 'none')}"
+            )
+    return network, parameters, header
+
+
+def _named(tree: Any) -> list[tuple[str, Any]]:
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return [("/".join(str(key.key) for key in path), leaf) for path, leaf in leaves]
+
+
+def _config(path: str | os.PathLike[str], fields: dict[str, Any]) -> HexConfig:
+    known = {field.name: field for field in dataclasses.fields(HexConfig)}
+    current = HexConfig.__dataclass_fields__["architecture"].default
+    if set(fields) != set(known) or fields["architecture"] != current:
+        raise CheckpointError(f"{path} has a network {fields.get('architecture')!r}; this version reads {current!r}")
+    return HexConfig(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+
+
+def shipped(env_id: str) -> dict[str, Path]:
+    """The levels that come with the package, by name: from the wheel, or from the source tree."""
+    inside = Path(str(resources.files("audamir_envs"))) / "checkpoints" / env_id
+    source = Path(__file__).resolve().parents[2] / "checkpoints" / env_id
+    folder = inside if inside.is_dir() else source
+    return {path.stem: path for path in sorted(folder.glob("*.safetensors"))}
+
+
+def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any) -> Zero | ZeroPolicy:
+    """The agent of a shipped level's name (``zero``, ``zero-policy``) or of a file.
+
+    Settings of ``zero``: ``simulations`` (64), ``considered`` (16), ``noise`` (0; 1 draws from the improved policy).
+    Of ``zero-policy``: ``temperature`` (0). A file plays with search, or as the bare policy with ``policy=True``.
+    Raises: ValueError (of which CheckpointError is one) naming what is valid; FileNotFoundError.
+    """
+    env_id = env_or_id if isinstance(env_or_id, str) else env_or_id.id
+    levels = shipped(env_id)
+    name, _, suffix = path_or_name.partition("-policy")
+    path: str | os.PathLike[str] = path_or_name
+    bare = bool(settings.pop("policy", False))
+    if not path_or_name.endswith(".safetensors") and os.sep not in path_or_name and not suffix:
+        if name not in levels:
+            known = ", ".join(levels) or "none"
+            raise ValueError(f"no level {path_or_name!r} comes with {env_id}: there is {known}; or give a file's path")
+        path, bare = levels[name], bare or path_or_name != name
+    network, parameters, _ = read_level(path, env_id)
+    build = _policy if bare else _searching
+    valid = list(inspect.signature(build).parameters)[3:]
+    for setting in settings:
+        if setting not in valid:
+            raise ValueError(f"agent {path_or_name!r} has no setting {setting!r}: use {', '.join(valid)}")
+    agent = build(env_id, network, parameters, **settings)
+    agent.name = str(path_or_name)
+    return agent
+
+
+def _searching(
+    env_id: str, network: HexNetwork, parameters: Any, simulations: int = 64, considered: int = 16, noise: float = 0.0
+) -> Zero:
+    for name, value in (("simulations", simulations), ("considered", considered)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name}={value!r} is not valid: use an integer from 1")
+    return Zero(env_id, network, parameters, SearchConfig(simulations, min(considered, simulations)), float(noise))
+
+
+def _policy(env_id: str, network: HexNetwork, parameters: Any, temperature: float = 0.0) -> ZeroPolicy:
+    if temperature < 0:
+        raise ValueError(f"temperature={temperature!r} is not valid: use a number from 0")
+    return ZeroPolicy(env_id, network, parameters, float(temperature))

@@ -1,0 +1,313 @@
+"""Gumbel AlphaZero: self-play by search, learning from a replay, as one program over a mesh of devices."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from audamir_envs.agents.networks import HexConfig, bind, init_parameters, make_network
+from audamir_envs.agents.search import SearchConfig
+from audamir_envs.core import Array, Pytree
+from audamir_training import games, losses, replay, selfplay
+from audamir_training.settings import AlphaZeroSettings
+
+AXIS = "data"
+
+
+class LearnerState(Pytree):
+    """What learning changes; the same on every device."""
+
+    parameters: Any
+    average: Any  # running average of the parameters, which plays
+    optimiser: Any
+    updates: Array  # int32 []: gradient steps made
+
+
+class AlphaZeroState(Pytree):
+    """A whole run, at an iteration's end."""
+
+    learner: LearnerState
+    lanes: tuple[selfplay.Lanes, ...]  # by variant; [lanes], spread over the devices
+    replay: tuple[replay.Replay, ...]  # by variant; [length, lanes], spread likewise
+    iteration: Array  # int32 []
+    positions: Array  # int32 []: plies played so far in all lanes
+
+
+class AlphaZero:
+    """The algorithm for one game under settings, on a mesh; see ``runs.Algorithm`` for what a run asks of it."""
+
+    def __init__(self, settings: AlphaZeroSettings, mesh: Mesh) -> None:
+        """Raises: ValueError for settings that do not fit each other, the game or the mesh."""
+        self.settings, self.mesh = settings, mesh
+        _check(settings, mesh.size)
+        self.variants = games.variants(settings.env, settings.layouts)
+        self.config: HexConfig = games.hex_config(settings.env, settings.channels, settings.blocks)
+        self.network = make_network(self.config)
+        self.tables = [games.symmetry(variant, self.config) for variant in self.variants]
+        self.play_settings = _play_settings(settings)
+        self.optimiser = optax.chain(
+            optax.clip_by_global_norm(settings.clip),
+            optax.scale_by_adam(b1=0.9, b2=0.99),
+            optax.add_decayed_weights(settings.weight_decay, _is_matrix),
+        )
+        self.length = max(1, settings.replay_positions // (settings.lanes * settings.plies)) * settings.plies
+        self.steps = max(
+            1, round(settings.lanes * settings.plies * settings.full_share * settings.reuse / settings.batch)
+        )
+        self._play = [self._jit_play(number) for number in range(len(self.variants))]
+        self._learn = [self._jit_learn(number) for number in range(len(self.variants))]
+
+    # What a run asks.
+
+    def start(self) -> AlphaZeroState:
+        """The state before the first iteration, from ``settings.seed``."""
+        key = jax.random.key(self.settings.seed)
+        first = self.variants[0].env
+        parameters = init_parameters(
+            self.network, first.observation_shape, first.num_actions, jax.random.fold_in(key, 0)
+        )
+        learner = LearnerState(
+            parameters=parameters,
+            average=jax.tree.map(jnp.copy, parameters),
+            optimiser=self.optimiser.init(parameters),
+            updates=jnp.int32(0),
+        )
+        lanes, rings = [], []
+        for number, variant in enumerate(self.variants):
+            lane_key = jax.random.fold_in(jax.random.fold_in(key, 1), number)
+            count = self.settings.lanes
+            begin = functools.partial(selfplay.begin, variant, self.play_settings)
+            fresh = selfplay.Lanes(
+                game=jax.jit(begin)(jax.random.split(lane_key, count)),
+                ply=jnp.zeros(count, jnp.int32),
+                number=jnp.arange(count, dtype=jnp.int32),
+            )
+            lanes.append(fresh)
+            rings.append(replay.empty(self.length, self._example(variant, fresh)))
+        state = AlphaZeroState(
+            learner=learner,
+            lanes=tuple(lanes),
+            replay=tuple(rings),
+            iteration=jnp.int32(0),
+            positions=jnp.int32(0),
+        )
+        return self.place(state)
+
+    def place(self, state: AlphaZeroState) -> AlphaZeroState:
+        """The state (of host arrays, say) laid out over the mesh."""
+        specs = self._specs(state)
+        return jax.tree.map(lambda leaf, spec: jax.device_put(leaf, NamedSharding(self.mesh, spec)), state, specs)
+
+    def iterate(self, state: AlphaZeroState) -> tuple[AlphaZeroState, dict[str, Array]]:
+        """Plays ``plies`` plies in every lane of a variant, then learns from it. The state given is used up."""
+        iteration = int(state.iteration)
+        number = self._variant(iteration)
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.settings.seed), 2), iteration)
+        play_key, learn_key = jax.random.split(key)
+        lanes, rings = list(state.lanes), list(state.replay)
+        lanes[number], rings[number], played = self._play[number](
+            state.learner.average, lanes[number], rings[number], play_key
+        )
+        positions = state.positions + self.settings.lanes * self.settings.plies
+        learner, learned = self._learn[number](state.learner, lanes[number].number, rings[number], learn_key, positions)
+        state = AlphaZeroState(
+            learner=learner,
+            lanes=tuple(lanes),
+            replay=tuple(rings),
+            iteration=state.iteration + 1,
+            positions=positions,
+        )
+        return state, played | learned
+
+    def positions(self, state: AlphaZeroState) -> int:
+        """How many positions have been played."""
+        return int(state.positions)
+
+    def player(self, state: AlphaZeroState) -> Any:
+        """The parameters to play with."""
+        return state.learner.average
+
+    # How it is done.
+
+    def _variant(self, iteration: int) -> int:
+        if len(self.variants) == 1:
+            return 0
+        draw = np.random.default_rng((self.settings.seed, iteration)).random()
+        shares = np.cumsum([variant.share for variant in self.variants])
+        return int(min(np.searchsorted(shares, draw), len(self.variants) - 1))
+
+    def _specs(self, state: Any) -> Any:
+        """How each leaf lies on the mesh: lanes are spread, all else is on every device."""
+        everywhere = jax.tree.map(lambda _: P(), state)
+        return everywhere.replace(
+            lanes=jax.tree.map(lambda _: P(AXIS), state.lanes),
+            replay=tuple(_replay_specs(ring) for ring in state.replay),
+        )
+
+    def _example(self, variant: games.Variant, lanes: selfplay.Lanes) -> replay.Replay:
+        """The shapes of one ply of the replay."""
+        slots = min(self.settings.slots, variant.env.num_actions)
+        count = lanes.ply.shape[0]
+        zeros = functools.partial(jnp.zeros, dtype=jnp.float32)
+        cells = self.tables[self.variants.index(variant)].cells.shape[1]
+        return replay.Replay(
+            game=lanes.game,
+            slot_action=zeros((count, slots), dtype=jnp.int16),
+            slot_weight=zeros((count, slots), dtype=jnp.float16),
+            rest=zeros(count, dtype=jnp.float16),
+            full=zeros(count, dtype=jnp.bool_),
+            mover=zeros(count, dtype=jnp.int8),
+            root=zeros(count),
+            random=zeros(count, dtype=jnp.bool_),
+            over=zeros(count, dtype=jnp.bool_),
+            result=zeros(count),
+            ownership=zeros((count, cells), dtype=jnp.int8),
+            target=zeros(count),
+            ready=zeros(count, dtype=jnp.bool_),
+            cursor=None,  # type: ignore[arg-type]
+            filled=None,  # type: ignore[arg-type]
+        )
+
+    def _jit_play(self, number: int) -> Any:
+        variant, settings = self.variants[number], self.settings
+        window = variant.longest + settings.plies
+
+        def play(parameters: Any, lanes: selfplay.Lanes, ring: replay.Replay, key: Array) -> Any:
+            evaluate = bind(self.network, parameters, variant.env.num_actions)
+            lanes, plies, sums = selfplay.play(variant, self.play_settings, evaluate, lanes, key)
+            ring = replay.settle(replay.append(ring, plies), window, settings.root_share)
+            return lanes, ring, jax.tree.map(lambda leaf: jax.lax.psum(leaf, AXIS), sums)
+
+        def sharded(parameters: Any, lanes: selfplay.Lanes, ring: replay.Replay, key: Array) -> Any:
+            spread = (jax.tree.map(lambda _: P(AXIS), lanes), _replay_specs(ring))
+            return jax.shard_map(
+                play, mesh=self.mesh, in_specs=(P(), *spread, P()), out_specs=(*spread, P()), check_vma=False
+            )(parameters, lanes, ring, key)
+
+        return jax.jit(sharded, donate_argnums=(1, 2))
+
+    def _jit_learn(self, number: int) -> Any:
+        def learn(learner: LearnerState, lanes: Array, ring: replay.Replay, key: Array, positions: Array) -> Any:
+            return self._learn_here(number, learner, lanes, ring, key, positions)
+
+        def sharded(learner: LearnerState, lanes: Array, ring: replay.Replay, key: Array, positions: Array) -> Any:
+            specs = (P(), P(AXIS), _replay_specs(ring), P(), P())
+            return jax.shard_map(learn, mesh=self.mesh, in_specs=specs, out_specs=P(), check_vma=False)(
+                learner, lanes, ring, key, positions
+            )
+
+        return jax.jit(sharded, donate_argnums=(0,))
+
+    def _learn_here(
+        self, number: int, learner: LearnerState, lanes: Array, ring: replay.Replay, key: Array, positions: Array
+    ) -> tuple[LearnerState, dict[str, Array]]:
+        """One device's part of the iteration's gradient steps. Consumes key."""
+        settings, variant = self.settings, self.variants[number]
+        groups = settings.groups // self.mesh.size
+        first = lanes[0] // (settings.lanes // settings.groups)
+        keys = jax.vmap(lambda group: jax.random.fold_in(key, group))(first + jnp.arange(groups, dtype=jnp.int32))
+        each = settings.batch // settings.groups
+        newest = jnp.maximum(positions.astype(jnp.float32) * settings.window_share, settings.window_positions)
+        newest = (newest / settings.lanes).astype(jnp.int32)
+        drawn = replay.draw(ring, keys, self.steps * each, newest)
+        turn_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
+        turns = jax.vmap(lambda key: jax.random.randint(key, (self.steps * each,), 0, 12, jnp.int32))(turn_keys)
+
+        local = groups * each
+        micro = math.gcd(settings.microbatch, local)
+
+        def by_step(leaf: Array) -> Array:
+            leaf = leaf.reshape(groups, self.steps, each).transpose(1, 0, 2)
+            return leaf.reshape(self.steps, local // micro, micro)
+
+        rate = learning_rate(settings, positions)
+        weights = losses.LossWeights(settings.value_weight, settings.ownership_weight, settings.score_weight)
+        gradient = jax.grad(functools.partial(losses.loss, self.network, weights=weights), has_aux=True)
+
+        def step(learner: LearnerState, chosen: tuple[Array, ...]) -> tuple[LearnerState, dict[str, Array]]:
+            def part(total: Any, chosen: tuple[Array, ...]) -> tuple[Any, None]:
+                time, lane, weight, turn = chosen
+                batch = losses.gather(variant, self.tables[number], ring, time, lane, weight, turn)
+                return jax.tree.map(jnp.add, total, gradient(learner.parameters, batch)), None
+
+            shapes = jax.eval_shape(lambda: part_shape(learner, chosen))
+            zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+            total, _ = jax.lax.scan(part, zeros, chosen)
+            gradients, sums = jax.lax.psum(total, AXIS)
+            samples = jnp.maximum(sums["samples"], jnp.float32(1))
+            gradients, sums = jax.tree.map(lambda leaf: leaf / samples, (gradients, sums))
+            with jax.numpy_dtype_promotion("standard"):  # Adam raises a number to an integer power
+                updates, optimiser = self.optimiser.update(gradients, learner.optimiser, learner.parameters)
+            parameters = jax.tree.map(lambda old, update: old - rate * update, learner.parameters, updates)
+            count = learner.updates.astype(jnp.float32)
+            decay = jnp.minimum(jnp.float32(settings.average), (1 + count) / (10 + count))
+            average = jax.tree.map(lambda old, new: decay * old + (1 - decay) * new, learner.average, parameters)
+            after = LearnerState(
+                parameters=parameters, average=average, optimiser=optimiser, updates=learner.updates + 1
+            )
+            after = jax.tree.map(lambda new, old: jnp.where(sums["samples"] > 0, new, old), after, learner)
+            return after, sums | {"gradient_norm": optax.global_norm(gradients)}
+
+        def part_shape(learner: LearnerState, chosen: tuple[Array, ...]) -> Any:
+            time, lane, weight, turn = (leaf[0] for leaf in chosen)
+            return gradient(
+                learner.parameters, losses.gather(variant, self.tables[number], ring, time, lane, weight, turn)
+            )
+
+        learner, sums = jax.lax.scan(step, learner, tuple(by_step(leaf) for leaf in (*drawn, turns)))
+        means = jax.tree.map(jnp.mean, sums)
+        return learner, means | {"learning_rate": rate, "window": newest.astype(jnp.float32) * settings.lanes}
+
+
+def learning_rate(settings: AlphaZeroSettings, positions: Array) -> Array:
+    """float32 []: half a cosine from the first to the last rate over ``decay_positions``."""
+    done = jnp.minimum(positions.astype(jnp.float32) / settings.decay_positions, jnp.float32(1))
+    low, high = settings.final_learning_rate, settings.learning_rate
+    return low + (high - low) * (1 + jnp.cos(jnp.pi * done)) / 2
+
+
+def _is_matrix(parameters: Any) -> Any:
+    """Which parameters decay: kernels, not biases and gains."""
+    return jax.tree.map(lambda leaf: leaf.ndim > 1, parameters)
+
+
+def _replay_specs(ring: replay.Replay) -> Any:
+    specs = jax.tree.map(lambda _: P(None, AXIS), ring)
+    return specs.replace(cursor=P(), filled=P())
+
+
+def _play_settings(settings: AlphaZeroSettings) -> selfplay.PlaySettings:
+    def config(simulations: int) -> SearchConfig:
+        return SearchConfig(simulations, min(settings.considered, simulations), settings.slots)
+
+    return selfplay.PlaySettings(
+        plies=settings.plies,
+        full=config(settings.simulations),
+        fast=config(settings.fast_simulations),
+        full_share=settings.full_share,
+        opening_plies=settings.opening_plies,
+        random_share=settings.random_share,
+        noise_halflife=settings.noise_halflife,
+        noise_floor=settings.noise_floor,
+    )
+
+
+def _check(settings: AlphaZeroSettings, devices: int) -> None:
+    """Raises: ValueError naming what must divide what."""
+    for name, whole, part in (
+        ("groups", settings.groups, devices),
+        ("lanes", settings.lanes, settings.groups),
+        ("batch", settings.batch, settings.groups),
+    ):
+        if whole % part:
+            by = "the number of devices" if name == "groups" else "groups"
+            raise ValueError(f"{name}={whole} is not valid: use a multiple of {by}, {part}")

@@ -1,0 +1,54 @@
+"""Settings of runs, as frozen dataclasses: every field is a flag of ``audamir train`` and is stored with the run."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+def setting(default: Any, text: str) -> Any:
+    """A field with a default and the help text of its flag."""
+    return dataclasses.field(default=default, metadata={"help": text})
+
+
+@dataclasses.dataclass(frozen=True)
+class AlphaZeroSettings:
+    """How Gumbel AlphaZero plays and learns. A position is one ply in one lane."""
+
+    env: str = setting("colony-v0", "the environment's id")
+    layouts: str = setting("default", "what to play: colony default, all or even; stigmergy sides, 5 or 3:1,4:2,5:3")
+    seed: int = setting(0, "of all random numbers of the run")
+
+    channels: int = setting(32, "width of the network")
+    blocks: int = setting(4, "residual blocks of the network")
+
+    lanes: int = setting(64, "games at once, over all devices")
+    plies: int = setting(32, "plies played in every lane between two lots of gradient steps")
+    simulations: int = setting(32, "of a full search, whose policy is learned")
+    fast_simulations: int = setting(8, "of the other searches, which only make the game go on")
+    full_share: float = setting(0.3, "of plies that are searched in full")
+    considered: int = setting(16, "actions drawn at the root")
+    slots: int = setting(32, "actions of a node that the search tree knows")
+    opening_plies: int = setting(12, "a game opens with 0 to so many random plies")
+    random_share: float = setting(0.04, "of moves played at random later on")
+    noise_halflife: float = setting(40.0, "plies in which the noise of the choice of moves halves")
+    noise_floor: float = setting(0.3, "the noise never falls below this; 1 draws from the improved policy")
+
+    batch: int = setting(256, "positions of a gradient step, over all devices")
+    microbatch: int = setting(64, "positions whose gradient is taken at once on a device; no effect on the result")
+    reuse: float = setting(4.0, "how often a fully searched position is learned from, on average")
+    learning_rate: float = setting(2e-3, "of Adam, at first")
+    final_learning_rate: float = setting(2e-4, "after decay_positions, by half a cosine")
+    decay_positions: int = setting(2_000_000, "over which the learning rate falls")
+    weight_decay: float = setting(1e-4, "of kernels")
+    clip: float = setting(1.0, "largest norm of a gradient")
+    average: float = setting(0.99, "decay of the running average of parameters, which plays")
+    root_share: float = setting(0.3, "of the root's value in the value target, the rest being the result")
+    value_weight: float = setting(1.0, "of the value in the loss, the policy's being 1")
+    ownership_weight: float = setting(0.5, "of the final ownership in the loss")
+    score_weight: float = setting(0.5, "of the final score in the loss")
+
+    replay_positions: int = setting(400_000, "length of the replay, fast plies included")
+    window_positions: int = setting(60_000, "newest positions to learn from at first")
+    window_share: float = setting(0.5, "later on the newest part of all positions, until the replay is full")
+    groups: int = setting(8, "parts of the lanes that draw for themselves; a multiple of the devices")

@@ -1,0 +1,58 @@
+"""The state of a run on disk: every array, bit by bit, and a header; whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import jax
+import numpy as np
+
+from audamir_envs.agents.checkpoints import CheckpointError, read_tensors, write_tensors
+
+FORMAT = "audamir-run-1"
+
+
+def save_state(path: str | os.PathLike[str], state: Any, facts: dict[str, Any]) -> None:
+    """Writes a tree of arrays and JSON-able facts. Raises: OSError; what was there before stays."""
+    header = {"format": FORMAT, "facts": json.dumps(facts)}
+    write_tensors(path, {name: np.asarray(leaf) for name, leaf in _named(state)}, header)
+
+
+def read_facts(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The facts alone. Raises: FileNotFoundError, CheckpointError."""
+    return _facts(path, read_tensors(path)[1])
+
+
+def load_state(path: str | os.PathLike[str], like: Any) -> tuple[Any, dict[str, Any]]:
+    """The tree, with the structure, shapes and dtypes of ``like``, as NumPy arrays; and the facts.
+
+    Raises: FileNotFoundError; CheckpointError naming what does not fit.
+    """
+    arrays, header = read_tensors(path)
+    facts = _facts(path, header)
+    leaves = []
+    for name, leaf in _named(like):
+        if name not in arrays:
+            raise CheckpointError(f"{path} is the state of another program: it has no {name}")
+        found = arrays.pop(name)
+        if (found.shape, found.dtype) != (leaf.shape, leaf.dtype):
+            raise CheckpointError(
+                f"{path} is the state of another program: {name} is {found.dtype} {found.shape}, "
+                f"not {leaf.dtype} {leaf.shape}"
+            )
+        leaves.append(found)
+    if arrays:
+        raise CheckpointError(f"{path} is the state of another program: {next(iter(arrays))} is not known here")
+    return jax.tree.unflatten(jax.tree.structure(like), leaves), facts
+
+
+def _facts(path: str | os.PathLike[str], header: dict[str, str]) -> dict[str, Any]:
+    if header.get("format") != FORMAT:
+        raise CheckpointError(f"{path} is no state of a run: its format is {header.get('format')!r}, not {FORMAT!r}")
+    return json.loads(header["facts"])
+
+
+def _named(tree: Any) -> list[tuple[str, Any]]:
+    return [(jax.tree_util.keystr(path), leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)]
