@@ -208,6 +208,13 @@ class Environment(abc.ABC):
         del key, size
         return self.init
 
+    def settle(self, game: Any) -> Array:
+        """float32 [players]: the rewards if the game ended here on points (for callers that cut games short).
+
+        Override it where ``outcome`` does not give these rewards while the game goes on.
+        """
+        return self.outcome(game).rewards
+
     # What every game gets.
 
     def init(self, key: Array) -> State:

@@ -1,0 +1,223 @@
+"""Agents against each other, seats balanced, with intervals."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from audamir_envs import registry
+from audamir_envs.agents.base import Agent
+from audamir_envs.agents.loading import make_agent, parse_agent
+from audamir_envs.arena.intervals import grouped, wilson
+from audamir_envs.arena.playing import Games, Progress, check, play
+from audamir_envs.arena.seating import rotated
+from audamir_envs.core import Environment
+
+
+@dataclasses.dataclass(frozen=True)
+class SeatFigures:
+    """An agent's results in one seat; an agent that fills several seats counts once for each."""
+
+    games: int
+    wins: int
+    draws: int
+    losses: int
+    score: float
+    interval: tuple[float, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What ``evaluate`` found. Mappings go by the agents' labels.
+
+    ``wins`` are sole wins, ``draws`` the games drawn at the top, ``losses`` the games without a share for the agent;
+    ``score`` is the mean share of the win a seat, ``interval`` its 95 % interval (see ``arena.intervals``).
+    """
+
+    env: str
+    options: dict[str, Any]
+    agents: tuple[str, ...]
+    games: int
+    wins: dict[str, int]
+    draws: int
+    losses: dict[str, int]
+    score: dict[str, float]
+    interval: dict[str, tuple[float, float]]
+    by_seat: dict[str, tuple[SeatFigures, ...]]
+    mean_length: float
+    unfinished: int
+    seconds: float
+    compile_seconds: float
+    decisions_per_second: float
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    records: Games = dataclasses.field(repr=False, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the single games, as JSON knows it."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "records"}
+        fields["options"] = {name: plain(value) for name, value in self.options.items()}
+        fields["by_seat"] = {a: [dataclasses.asdict(seat) for seat in seats] for a, seats in self.by_seat.items()}
+        return fields
+
+    def __str__(self) -> str:
+        lines = [f"{self.env}: {self.games} games, mean length {self.mean_length:.1f} plies"]
+        for agent in self.agents:
+            low, high = self.interval[agent]
+            seats = " ".join(f"{seat.score:.3f}" for seat in self.by_seat[agent])
+            lines.append(
+                f"{agent}: {self.wins[agent]} won, {self.losses[agent]} lost, score {self.score[agent]:.3f} "
+                f"({low:.3f} to {high:.3f}), by seat {seats}"
+            )
+        lines.append(f"{self.draws} drawn, {self.unfinished} unfinished, {self.decisions_per_second:,.0f} decisions/s")
+        return "\n".join(lines)
+
+
+def evaluate(
+    env: Environment | str,
+    agents: Sequence[Agent | str],
+    games: int = 100,
+    *,
+    seed: int = 0,
+    opening_plies: int = 0,
+    max_plies: int | None = None,
+    batch: int | None = None,
+    mirrored: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Evaluation:
+    """Plays ``games`` games with rotated seats.
+
+    Args: env: an environment, or an id for its default options; agents: one for each seat, or two: with more than two
+    players the first then takes one seat and the second fills the others. A text stands for an agent as on the command
+    line, ``name:setting=value,...``. opening_plies: random legal actions at the start; max_plies: games this long are
+    cut, counted as unfinished and settled on points; batch: games at once; mirrored: the games of one rotation (two
+    players: a pair) share start, opening and dice; progress: called every few plies.
+    The same arguments on the same machine give the same result. Where ``games`` is no multiple of the number of
+    players, seats differ by one game.
+    Raises: ValueError for agents that do not fit the seats, bad numbers, and an illegal action, naming its agent.
+    """
+    env = registry.make(env) if isinstance(env, str) else env
+    players = env.num_players
+    if len(agents) not in (2, players):
+        valid = "two agents" if players == 2 else f"two agents, or one for each of the {players} seats"
+        raise ValueError(f"{env.id} here needs {valid}, not {len(agents)}")
+    check(games=games, seed=seed)
+    entrants, labels = resolve(env, agents)
+    owner = np.minimum(np.arange(players), len(entrants) - 1)  # the entrant of each place in the circle
+    places, starts = rotated(players, games, seed, mirrored)
+    distinct, number = _distinct(entrants)
+    records = play(
+        env,
+        distinct,
+        number[owner[places]],
+        starts,
+        seed=seed,
+        opening_plies=opening_plies,
+        max_plies=max_plies,
+        batch=batch,
+        progress=progress,
+    )
+    figures = {label: _figures(owner[places] == i, records, mirrored) for i, label in enumerate(labels)}
+    return Evaluation(
+        env=env.id,
+        options=dict(env.options),
+        agents=labels,
+        games=games,
+        wins={label: f.wins for label, f in figures.items()},
+        draws=int((records.shares.max(axis=1) < 1 - 1e-6).sum()),
+        losses={label: f.losses for label, f in figures.items()},
+        score={label: f.score for label, f in figures.items()},
+        interval={label: f.interval for label, f in figures.items()},
+        by_seat={label: _by_seat(owner[places] == i, records) for i, label in enumerate(labels)},
+        mean_length=float(records.plies.mean()),
+        unfinished=int(records.unfinished.sum()),
+        seconds=round(records.seconds, 3),
+        compile_seconds=round(records.compile_seconds, 3),
+        decisions_per_second=round(records.decisions / max(records.seconds, 1e-9), 1),
+        settings={"seed": seed, "opening_plies": opening_plies, "max_plies": max_plies, "mirrored": mirrored},
+        versions=versions(env),
+        records=records,
+    )
+
+
+def resolve(env: Environment, agents: Sequence[Agent | str]) -> tuple[list[Agent], tuple[str, ...]]:
+    """The agents, texts being loaded, and a label for each: as written, equal ones told apart by ``#2``, ``#3``, ..."""
+    entrants: list[Agent] = []
+    labels: list[str] = []
+    for agent in agents:
+        text = agent if isinstance(agent, str) else agent.name
+        count = sum(label.split("#")[0] == text for label in labels)
+        labels.append(text if count == 0 else f"{text}#{count + 1}")
+        if isinstance(agent, str):
+            name, settings = parse_agent(agent)
+            agent = make_agent(env, name, **settings)
+        entrants.append(agent)
+    return entrants, tuple(labels)
+
+
+def versions(env: Environment) -> dict[str, str]:
+    """What a result depends on."""
+    found = {"python": platform.python_version(), env.id: env.version}
+    for package in ("audamir-envs", "jax", "jaxlib", "mctx", "numpy"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            from audamir_envs import __version__
+
+            found[package] = __version__ if package == "audamir-envs" else "not installed"
+    return found
+
+
+def plain(value: Any) -> Any:
+    """An option as JSON knows it: other things than numbers, texts and lists by their description."""
+    if isinstance(value, (bool, int, float, str, type(None))):
+        return value
+    return [plain(part) for part in value] if isinstance(value, (list, tuple)) else repr(value)
+
+
+def _distinct(entrants: list[Agent]) -> tuple[list[Agent], np.ndarray]:
+    """The agents without repetitions, and the number of each entrant's agent: an agent is compiled once."""
+    distinct: list[Agent] = []
+    number = []
+    for entrant in entrants:
+        place = next((i for i, agent in enumerate(distinct) if agent is entrant), len(distinct))
+        if place == len(distinct):
+            distinct.append(entrant)
+        number.append(place)
+    return distinct, np.array(number, np.int32)
+
+
+def _figures(mine: np.ndarray, records: Games, mirrored: bool) -> SeatFigures:
+    """Of all games of an entrant. Args: mine: bool [games, players], its seats, equally many in every game."""
+    seats = int(mine[0].sum())
+    shares = np.where(mine, records.shares, 0).sum(axis=1)  # of all its seats together: between 0 and 1
+    if mirrored:
+        low, high = grouped(shares, records.starts)
+    else:
+        low, high = wilson(float(shares.mean()), len(shares))
+    wins = int((np.where(mine, records.shares, 0).max(axis=1) > 1 - 1e-6).sum())
+    losses = int((shares < 1e-6).sum())
+    return SeatFigures(
+        games=len(shares),
+        wins=wins,
+        draws=len(shares) - wins - losses,
+        losses=losses,
+        score=float(shares.mean()) / seats,
+        interval=(low / seats, high / seats),
+    )
+
+
+def _by_seat(mine: np.ndarray, records: Games) -> tuple[SeatFigures, ...]:
+    seats = []
+    for seat in range(mine.shape[1]):
+        shares = records.shares[mine[:, seat], seat]
+        wins, losses = int((shares > 1 - 1e-6).sum()), int((shares < 1e-6).sum())
+        score = float(shares.mean()) if shares.size else 0.0
+        interval = wilson(score, shares.size) if shares.size else (0.0, 1.0)
+        seats.append(SeatFigures(shares.size, wins, shares.size - wins - losses, losses, score, interval))
+    return tuple(seats)
