@@ -14,6 +14,7 @@ These rules are written independently of ``rules.py``, by which the environment 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -70,12 +71,19 @@ def group_sets(board: HexBoard) -> Sets:
 def colouring(board: HexBoard, sets: Sets, black: int, white: int) -> tuple[int, int]:
     """Where the colouring is kept, and where the one with colours swapped is, for stones as disjoint bit masks."""
     occupied = black | white
-    image = board.symmetries[sets.symmetry[occupied]].tolist()
-    cells = sorted(image[cell] for cell in range(board.size) if occupied >> cell & 1)
-    of_black = {image[cell] for cell in range(board.size) if black >> cell & 1}
-    index = sum(1 << place for place, cell in enumerate(cells) if cell in of_black)
+    index = place = 0
+    for cell in _by_image(board.side)[sets.symmetry[occupied]]:
+        if occupied >> cell & 1:
+            index |= (black >> cell & 1) << place
+            place += 1
     base = int(sets.base[occupied])
-    return base + index, base + (1 << len(cells)) - 1 - index
+    return base + index, base + (1 << place) - 1 - index
+
+
+@functools.cache
+def _by_image(side: int) -> list[list[int]]:
+    """For each symmetry the cells in the order of their images."""
+    return np.argsort(hexboard(side).symmetries, axis=1).tolist()
 
 
 def solve_tables(side: int, progress: Callable[[int, int], None] | None = None) -> tuple[Sets, np.ndarray]:
