@@ -179,7 +179,7 @@ def pool_init(env: Any, maps: Map) -> Callable[[Array], Any]:
     """An ``init(key)`` that takes the map of each new game at random from a pool, for ``audamir_envs.auto_reset``.
 
     Everything but the map is drawn anew. Pass the pool to the jitted function as an argument, so that a fresh one
-    needs no new compilation::
+    needs no new compilation (its steps may be a scan of vmapped ones, but not a vmapped scan)::
 
         @jax.jit
         def rollout(state, key, maps):
