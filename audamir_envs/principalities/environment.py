@@ -66,6 +66,7 @@ class Principalities(Environment):
         self.observation_shape = observation.shape(players, self.tiles)
         self.observation_dtype = jnp.uint8
         self.observation_high = 255.0
+        self._complete_state = jax.jit(self.state_of)
         self.max_steps = rules.most_actions(players, self.tiles, self.options["max_rounds"])
 
     @property
@@ -151,21 +152,20 @@ class Principalities(Environment):
         return notation.to_text(state.game)
 
     def from_text(self, text: str) -> State:
-        """The inverse, for texts of this environment's numbers of players and tiles. Raises: ValueError that says where."""
+        """The inverse, for this environment's numbers of players and tiles. Raises: ValueError that says where."""
         if self._map is None:
-            shape = jax.eval_shape(lambda: maps.generate(jax.random.key(0), self.tiles)).hex_of_tile
-            hexes = np.full(shape.shape, -1, shape.dtype)
+            hexagons = np.full(maps.grid_shape(self.tiles), -1, np.int8)
         else:
-            hexes = np.asarray(self._map.hex_of_tile)
+            hexagons = np.asarray(self._map.hex_of_tile)
         position = notation.from_text(
             text,
             players=self.num_players,
             tiles=self.tiles,
             check_neighbours=lambda lists: np.asarray(maps.user_map(lists).neighbours),
-            hex_of_tile=hexes,
+            hex_of_tile=hexagons,
             **self._options_in_position,
         )
-        return self.state_of(position)
+        return self._complete_state(position)
 
     def scene(self, state: State, last_action: int | None = None, selected: int | None = None) -> Any:
         """See ``drawing``."""

@@ -13,7 +13,7 @@ quiet_turns    turns in a row that ended without an attack (0)
 attacked       whether the player in turn has attacked in this turn (false); written only where true
 offered        whether the game has offered to end on points (false)
 votes          for each seat true (accepted), false (declined) or null (no answer): all null
-hex_of_tile    rows of tile numbers, -1 for none, for drawing (none are drawn if left out)
+hexagons       the rows of ``hex_of_tile``, for drawing; written only where there are some
 =============  =========================================================================================================
 """
 
@@ -24,14 +24,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from audamir_envs.core import Array
 from audamir_envs.principalities import rules
 from audamir_envs.principalities.rules import Position
 
 _REQUIRED = ("neighbours", "owner", "dice", "reserve", "to_move")
-_OPTIONAL = ("round", "start_seat", "quiet_turns", "attacked", "offered", "votes", "hex_of_tile")
+_OPTIONAL = ("round", "start_seat", "quiet_turns", "attacked", "offered", "votes", "hexagons")
 _WORDS = ("end", "accept", "decline")
 _ATTACK = re.compile(r"(0|[1-9][0-9]*)>(0|[1-9][0-9]*)")
 _VOTES = {None: 0, True: rules.ACCEPTED, False: rules.DECLINED}
@@ -87,7 +89,7 @@ def to_text(position: Position) -> str:
         fields["attacked"] = True
     hexes = np.asarray(position.hex_of_tile)
     if (hexes >= 0).any():
-        fields["hex_of_tile"] = hexes.tolist()
+        fields["hexagons"] = hexes.tolist()
     return json.dumps(fields, separators=(",", ":"))
 
 
@@ -105,7 +107,7 @@ def from_text(
     """The inverse. Raises: ValueError that says where the text is wrong; TypeError for no text.
 
     Args: check_neighbours: makes bool [T, T] of neighbour lists, or raises ValueError; hex_of_tile: what to draw if the
-    text does not say (and the shape if it does), the rest as in ``rules.start``.
+    text does not say (and the shape if it does); the rest as in ``rules.start``.
     """
     if not isinstance(text, str):
         raise TypeError(f"a position's text is a string, not {type(text).__name__}")
@@ -124,16 +126,15 @@ def from_text(
         if name not in (*_REQUIRED, *_OPTIONAL):
             raise ValueError(f"{name!r} is no field of a position: use {', '.join((*_REQUIRED, *_OPTIONAL))}")
 
-    owner = _numbers(fields, "owner", tiles, "tile", 0, players - 1)
-    dice = _numbers(fields, "dice", tiles, "tile", 1, rules.MOST)
-    reserve = _numbers(fields, "reserve", players, "seat", 0, rules.RESERVE_CAP)
+    owner = _numbers(fields, "owner", tiles, 0, players - 1)
+    dice = _numbers(fields, "dice", tiles, 1, rules.MOST)
+    reserve = _numbers(fields, "reserve", players, 0, rules.RESERVE_CAP)
     lists = fields["neighbours"]
     if not isinstance(lists, list) or len(lists) != tiles:
         raise ValueError(f"neighbours: a list for each of {tiles} tiles is needed")
     for tile in range(tiles):
-        if not isinstance(lists[tile], list):
-            raise ValueError(f"neighbours[{tile}]: a list of tiles is needed, not {lists[tile]!r:.40}")
-        _numbers({f"neighbours[{tile}]": lists[tile]}, f"neighbours[{tile}]", None, "tile", 0, tiles - 1)
+        name = f"neighbours[{tile}]"
+        _numbers({name: lists[tile]}, name, None, 0, tiles - 1)
     neighbours = check_neighbours(lists)
 
     to_move = _number(fields, "to_move", 0, players - 1)
@@ -142,14 +143,13 @@ def from_text(
     offered = _flag(fields, "offered")
     votes = _votes(fields, players)
     turn = _player_in_turn(to_move, [seat in owner for seat in range(players)], votes, offered)
-    rows = rules.pack(jnp.asarray(neighbours, jnp.bool_))
-    owners = jnp.asarray(owner, jnp.int8)
+    rows, group = _derived(jnp.asarray(neighbours, jnp.bool_), jnp.asarray(owner, jnp.int8))
     return Position(
         neighbours=rows,
-        hex_of_tile=jnp.asarray(_hexes(fields, hex_of_tile, tiles)),
-        owner=owners,
+        hex_of_tile=jnp.asarray(_hexagons(fields, hex_of_tile, tiles)),
+        owner=jnp.asarray(owner, jnp.int8),
         dice=jnp.asarray(dice, jnp.int8),
-        group=rules.group_sizes(rows, owners),
+        group=group,
         reserve=jnp.asarray(reserve, jnp.int32),
         player=jnp.int32(turn),
         start_seat=jnp.int32(_number(fields, "start_seat", 0, players - 1, to_move)),
@@ -164,6 +164,13 @@ def from_text(
     )
 
 
+@jax.jit
+def _derived(neighbours: Array, owner: Array) -> tuple[Array, Array]:
+    """What a position keeps of its map and owners: neighbours as bits, sizes of groups."""
+    rows = rules.pack(neighbours)
+    return rows, rules.group_sizes(rows, owner)
+
+
 def _whole_number(value: Any) -> int | None:
     if isinstance(value, bool | np.bool_):
         return None
@@ -173,11 +180,11 @@ def _whole_number(value: Any) -> int | None:
         return None
 
 
-def _numbers(fields: dict[str, Any], name: str, count: int | None, of: str, low: int, high: int) -> list[int]:
+def _numbers(fields: dict[str, Any], name: str, count: int | None, low: int, high: int) -> list[int]:
     values = fields[name]
     if not isinstance(values, list) or (count is not None and len(values) != count):
-        found = f"{len(values)}" if isinstance(values, list) else f"{values!r:.40}"
-        raise ValueError(f"{name}: a list of {count} numbers is needed, one for each {of}, not {found}")
+        found = len(values) if isinstance(values, list) else f"{values!r:.40}"
+        raise ValueError(f"{name}: a list of {count or 'some'} numbers is needed, not {found}")
     for index, value in enumerate(values):
         if type(value) is not int or not low <= value <= high:
             raise ValueError(f"{name}[{index}]: {value!r:.40} is not valid, use {low} to {high}")
@@ -224,12 +231,18 @@ def _player_in_turn(to_move: int, living: list[bool], votes: list[int], offered:
     return order[first]
 
 
-def _hexes(fields: dict[str, Any], default: np.ndarray, tiles: int) -> np.ndarray:
-    if "hex_of_tile" not in fields:
+def _hexagons(fields: dict[str, Any], default: np.ndarray, tiles: int) -> np.ndarray:
+    """The grid of hexagons, in the default's shape, which is that of every state of the environment."""
+    if "hexagons" not in fields:
         return default
-    rows, (height, width) = fields["hex_of_tile"], default.shape
-    if not isinstance(rows, list) or len(rows) != height:
-        raise ValueError(f"hex_of_tile: a list of {height} rows is needed")
-    for index in range(height):
-        _numbers({f"hex_of_tile[{index}]": rows[index]}, f"hex_of_tile[{index}]", width, "hexagon", -1, tiles - 1)
-    return np.asarray(rows, default.dtype)
+    rows, (height, width) = fields["hexagons"], default.shape
+    if not isinstance(rows, list) or len(rows) > height:
+        raise ValueError(f"hexagons: a list of at most {height} rows is needed; leave hexagons out for none")
+    grid = np.full_like(default, -1)
+    for index, row in enumerate(rows):
+        name = f"hexagons[{index}]"
+        _numbers({name: row}, name, None, -1, tiles - 1)
+        if len(row) > width:
+            raise ValueError(f"{name}: at most {width} numbers are needed; leave hexagons out for none")
+        grid[index, : len(row)] = row
+    return grid

@@ -22,7 +22,7 @@ QUIET_ROUNDS = 4  # without an attack, after which the game offers to end on poi
 ACCEPTED, DECLINED = 1, -1
 BASE_SCORES = (79, 89, 93, 97, 99, 101, 103)  # of a win against 1 to 7 others
 
-_DRAWS = 8  # dice placed in one pass
+DRAWS = 8  # dice placed in one pass
 
 
 class Position(Pytree):
@@ -54,8 +54,8 @@ def num_actions(tiles: int) -> int:
 def most_actions(players: int, tiles: int, max_rounds: int) -> int:
     """A bound on the actions of one game from any position.
 
-    Call a tile's dice above the first its moving dice. Every attack, won or lost, takes at least one moving die from the
-    map and adds none, so there are no more attacks than moving dice: 7 a tile at first, the reserves, and the incomes.
+    Call a tile's dice above the first its moving dice. Every attack, won or lost, takes at least one moving die off the
+    map and adds none, so attacks are no more than moving dice: 7 a tile at first, the reserves, and the incomes.
     With n players living the largest group has at most tiles - n + 1 tiles; each of their turns adds one end of turn.
     """
     a_round = max(n * (tiles - n + 2) for n in range(2, players + 1))
@@ -123,7 +123,7 @@ def group_sizes(neighbours: Array, owner: Array) -> Array:
 
 
 def _next_seat(position: Position, eligible: Array, nearest: int) -> tuple[Array, Array]:
-    """(int32 [] seat, int32 [] steps): the first eligible seat (bool [P]) at least ``nearest`` steps from the player."""
+    """(seat, steps), int32 [] each: the first eligible seat (bool [P]) ``nearest`` steps or more from the player."""
     players = position.reserve.shape[0]
     distance = (_seats(position) - position.player - jnp.int32(nearest)) % jnp.int32(players) + jnp.int32(nearest)
     steps = jnp.min(jnp.where(eligible, distance, jnp.int32(players)))
@@ -193,8 +193,8 @@ def income(position: Position) -> Array:
 def end_turn(position: Position, placed: Array) -> Position:
     """The position after the player's turn ends and its tiles received dice (int32 [T]).
 
-    What is left of the income waits in the reserve; the next living seat has the turn; the round rises when play reaches
-    or passes the seat that started; after enough quiet rounds the game offers, once, to end on points.
+    What is left of the income waits in the reserve; the next living seat has the turn; the round rises when play
+    reaches or passes the seat that started; after enough quiet rounds the game offers, once, to end on points.
     """
     left = jnp.minimum(income(position) - jnp.sum(placed, dtype=jnp.int32), jnp.int32(RESERVE_CAP))
     living = alive(position)
@@ -217,33 +217,36 @@ def end_turn(position: Position, placed: Array) -> Position:
 # Chance.
 
 
-def place(room: Array, count: Array, key: Array) -> Array:
+def place(room: Array, count: Array, words: Array, key: Array) -> Array:
     """int32 [T]: how many of count dice fall on each tile, one by one uniformly on the tiles that still have room.
 
     Several dice are drawn at once among the tiles with room; one that falls on a tile filled meanwhile is drawn again
-    in the next pass, which is the same as never drawing such a tile. Consumes key.
+    in the next pass, which is the same as never drawing such a tile. Consumes words, and key if they do not suffice.
 
-    Args: room: int32 [T], dice that each tile can take; count: int32 []; what finds no room is not placed.
+    Args: room: int32 [T], dice that each tile can take; count: int32 []; what finds no room is not placed; words:
+    uint32 [DRAWS], uniform; key may be the one that they were drawn from.
     """
-    tiles = room.shape[0]
-    number = jnp.arange(_DRAWS, dtype=jnp.int32)
+    number = jnp.arange(DRAWS, dtype=jnp.int32)
 
-    def unfinished(carry: tuple[Array, Array, Array]) -> Array:
-        _, room, count = carry
-        return (count > jnp.int32(0)) & jnp.any(room > jnp.int32(0))
-
-    def one_pass(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        index, room, count = carry
+    def one_pass(room: Array, count: Array, words: Array) -> tuple[Array, Array]:
         free = room > jnp.int32(0)
         rank = jnp.cumsum(free, dtype=jnp.int32)
-        words = jax.random.bits(jax.random.fold_in(key, index), (_DRAWS,), jnp.uint32)
-        drawn = _below(words, rank[tiles - 1]).astype(jnp.int32) + jnp.int32(1)
+        drawn = _below(words, rank[-1]).astype(jnp.int32) + jnp.int32(1)
         drawn = jnp.where(number < count, drawn, jnp.int32(0))
         hits = jnp.sum((rank == drawn[:, None]) & free, axis=0, dtype=jnp.int32)
         placed = jnp.minimum(hits, room)
-        return index + jnp.int32(1), room - placed, count - jnp.sum(placed, dtype=jnp.int32)
+        return room - placed, count - jnp.sum(placed, dtype=jnp.int32)
 
-    _, left, _ = jax.lax.while_loop(unfinished, one_pass, (jnp.int32(0), room, count))
+    def unfinished(carry: tuple[Array, Array, Array]) -> Array:
+        _, left, count = carry
+        return (count > jnp.int32(0)) & jnp.any(left > jnp.int32(0))
+
+    def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        index, left, count = carry
+        more = jax.random.bits(jax.random.fold_in(key, index), (DRAWS,), jnp.uint32)
+        return index + jnp.int32(1), *one_pass(left, count, more)
+
+    _, left, _ = jax.lax.while_loop(unfinished, again, (jnp.int32(0), *one_pass(room, count, words)))
     return room - left
 
 
@@ -265,14 +268,14 @@ def step(position: Position, action: Array, key: Array) -> Position:
     tiles = position.owner.shape[0]
     fights = action < jnp.int32(tiles * tiles)
     source, target = action // jnp.int32(tiles) % jnp.int32(tiles), action % jnp.int32(tiles)
-    words = jax.random.bits(key, (2,), jnp.uint32)
+    words = jax.random.bits(key, (DRAWS,), jnp.uint32)
     attacking = dicing.roll(words[0], position.dice[source].astype(jnp.int32))
     defending = dicing.roll(words[1], position.dice[target].astype(jnp.int32))
     fought = attack(position, source, target, attacking > defending)
 
     ends = action == jnp.int32(tiles * tiles)
     falling = jnp.where(ends, income(position), jnp.int32(0))
-    ended = end_turn(position, place(room_of(position, position.player), falling, key))
+    ended = end_turn(position, place(room_of(position, position.player), falling, words, key))
 
     voted = vote(position, action == jnp.int32(tiles * tiles + 1))
     return _select(fights, fought, _select(ends, ended, voted))
@@ -286,24 +289,27 @@ def _select(condition: Array, yes: Position, no: Position) -> Position:
 
 
 def deal(key: Array, players: int, tiles: int) -> tuple[Array, Array]:
-    """(owner int8 [T], dice int8 [T]) of a new game; tiles are dealt evenly, who gets one more at random. Consumes key."""
-    owner_key, dice_key = jax.random.split(key)
-    tile_key, seat_key = jax.random.split(owner_key)
-    seats = _shuffled(seat_key, players)
-    owner = seats[_shuffled(tile_key, tiles) % jnp.int32(players)]
-    more = jnp.asarray([round(2.1 * own) for own in range(tiles + 1)], jnp.int32)
-    own = owner == jnp.arange(players, dtype=jnp.int32)[:, None]
+    """(owner int8 [T], dice int8 [T]) of a new game. Consumes key.
+
+    Tiles are dealt evenly, who gets one more at random.
+    """
+    words = jax.random.bits(key, (tiles + players + players * DRAWS,), jnp.uint32)
+    tile_words, seat_words, dice_words = jnp.split(words, (tiles, tiles + players))
+    owner = _ranks(seat_words)[_ranks(tile_words) % jnp.int32(players)]
+    seats = jnp.arange(players, dtype=jnp.int32)
+    own = owner == seats[:, None]
+    more = jnp.asarray([round(2.1 * count) for count in range(tiles + 1)], jnp.int32)
     count = more[jnp.sum(own, axis=1, dtype=jnp.int32)]
     room = jnp.where(own, jnp.int32(MOST - 1), jnp.int32(0))
-    placed = jax.vmap(place)(room, count, jax.random.split(dice_key, players))
+    keys = jax.vmap(lambda seat: jax.random.fold_in(key, seat))(seats)
+    placed = jax.vmap(place)(room, count, dice_words.reshape(players, DRAWS), keys)
     return owner.astype(jnp.int8), (jnp.int32(1) + jnp.sum(placed, axis=0, dtype=jnp.int32)).astype(jnp.int8)
 
 
-def _shuffled(key: Array, count: int) -> Array:
-    """int32 [count]: a random permutation, as the ranks of random words (a tie, once in 2**32 pairs, by number)."""
-    word = jax.random.bits(key, (count,), jnp.uint32)
-    number = np.arange(count)
-    before = (word < word[:, None]) | ((word == word[:, None]) & jnp.asarray(number < number[:, None]))
+def _ranks(words: Array) -> Array:
+    """int32 [N]: a random permutation: the ranks of random words (equal ones, once in 2**32 pairs, by number)."""
+    number = np.arange(words.shape[0])
+    before = (words < words[:, None]) | ((words == words[:, None]) & jnp.asarray(number < number[:, None]))
     return jnp.sum(before, axis=1, dtype=jnp.int32)
 
 
@@ -318,10 +324,14 @@ def start(
     hints: bool = False,
     max_rounds: int = 500,
 ) -> Position:
-    """A new game on a map (neighbours: bool [T, T]); the deal and a random starter (None) are independent. Consumes key."""
+    """A new game on a map (neighbours: bool [T, T]). Consumes key.
+
+    The deal does not depend on who starts: a random seat (None), or the one given.
+    """
     deal_key, seat_key = jax.random.split(key)
     owner, dice = deal(deal_key, players, neighbours.shape[0])
-    seat = jax.random.randint(seat_key, (), 0, players, jnp.int32) if starter is None else jnp.int32(starter)
+    drawn = _below(jax.random.bits(seat_key, (), jnp.uint32), jnp.int32(players)).astype(jnp.int32)
+    seat = drawn if starter is None else jnp.int32(starter)
     rows = pack(neighbours)
     return Position(
         neighbours=rows,
@@ -397,7 +407,7 @@ def score(position: Position) -> Array:
     top = winners(position)
     rounds = jnp.minimum(jnp.minimum(position.round, position.max_rounds), jnp.int32(30))
     base = BASE_SCORES[position.reserve.shape[0] - 2]
-    # In units of 1 / (10 * 4 * 120): tenths for points, quarters for hints, 1 + (1 - rounds / 30) / 4 = (150 - rounds) / 120.
+    # Units of 1 / 4800: tenths for points, quarters for hints, and 1 + (1 - rounds / 30) / 4 = (150 - rounds) / 120.
     units = jnp.int32(base) * jnp.where(conquered, jnp.int32(10), jnp.int32(6)) * (jnp.int32(150) - rounds)
     units = units * jnp.where(position.hints, jnp.int32(3), jnp.int32(4))
     rounded = (jnp.int32(2) * units + jnp.int32(4800)) // jnp.int32(2 * 4800)
