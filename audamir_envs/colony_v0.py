@@ -1,4 +1,4 @@
-"""Colony for PettingZoo: ``from audamir_envs import colony_v0; env = colony_v0.env(render_mode=None, **options)``."""
+"""Colony for PettingZoo: ``colony_v0.env(render_mode=None, **options)``, and ``raw_env`` without wrappers."""
 
 from audamir_envs.bridges.pettingzoo import entry_points
 

@@ -1,4 +1,4 @@
-"""Principalities for PettingZoo: ``from audamir_envs import principalities_v0; env = principalities_v0.env(render_mode=None, **options)``."""
+"""Principalities for PettingZoo: ``principalities_v0.env(render_mode=None, **options)``, and ``raw_env`` without wrappers."""
 
 from audamir_envs.bridges.pettingzoo import entry_points
 

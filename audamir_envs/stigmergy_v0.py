@@ -1,4 +1,4 @@
-"""Stigmergy for PettingZoo: ``from audamir_envs import stigmergy_v0; env = stigmergy_v0.env(render_mode=None, **options)``."""
+"""Stigmergy for PettingZoo: ``stigmergy_v0.env(render_mode=None, **options)``, and ``raw_env`` without wrappers."""
 
 from audamir_envs.bridges.pettingzoo import entry_points
 

@@ -69,7 +69,7 @@ class Nim(Environment):
 
     def info(self, state: State, opponents: tuple[str, ...] = ()) -> dict[str, Array]:
         left = jnp.sum(state.game.heaps)
-        return {"left": left, "seat": jnp.arange(2, dtype=jnp.int32), "faced": jnp.int32(len(opponents))}
+        return {"left": left, "place": jnp.arange(2, dtype=jnp.int32), "faced": jnp.int32(len(opponents))}
 
     def action_to_text(self, action: int) -> str:
         if not 0 <= action < self.num_actions:

@@ -16,11 +16,10 @@ from pettingzoo.utils import wrappers
 
 from audamir_envs.bridges.packing import Layout, Slot
 from audamir_envs.bridges.rendering import RENDER_FPS, RENDER_MODES, Renderer
+from audamir_envs.bridges.setting import KEY_IMPL, environment_of, info_for_seat, observation_space, position_state
 from audamir_envs.core import Array, Environment, State
-from audamir_envs.registry import make
 
 Observation = dict[str, np.ndarray]
-KEY_IMPL = "threefry2x32"  # named, so that a seed means the same game whatever JAX's default becomes
 
 
 class CompiledGame:
@@ -62,24 +61,6 @@ compiled_game = functools.lru_cache(maxsize=64)(CompiledGame)
 """``compiled_game(env)``: environments made with equal options compile once."""
 
 
-def position_state(env: Environment, options: dict[str, Any] | None) -> State | None:
-    """The state named by ``reset(options={"position": text})``, if it does. Raises: as ``from_text``; ValueError."""
-    text = None if options is None else options.get("position")
-    if text is None:
-        return None
-    state = env.from_text(text)
-    if bool(state.terminated | state.truncated):
-        raise ValueError(f"the game is over in position {text!r}: use one where somebody is to move")
-    return state
-
-
-def info_for_seat(info: dict[str, Any], seat: int, num_players: int) -> dict[str, Any]:
-    """One player's part of ``Environment.info``: its own entry of arrays [players], and all scalars, as numbers."""
-    arrays = {name: np.asarray(value) for name, value in info.items()}
-    own = {name: value[seat] if value.shape[:1] == (num_players,) else value for name, value in arrays.items()}
-    return {name: value.item() if value.ndim == 0 else value.copy() for name, value in own.items()}
-
-
 class GameAEC(AECEnv[str, Observation, int]):
     """One game; ``raw_env`` without wrappers: an illegal action ends it by the functional rule.
 
@@ -102,8 +83,10 @@ class GameAEC(AECEnv[str, Observation, int]):
         self.possible_agents = [f"player_{seat}" for seat in range(self.game.num_players)]
         self.agents = self.possible_agents[:]
         self._seat_of = {agent: seat for seat, agent in enumerate(self.possible_agents)}
-        self.observation_spaces = {agent: observation_space(self.game) for agent in self.agents}
-        self.action_spaces = {agent: gymnasium.spaces.Discrete(self.game.num_actions) for agent in self.agents}
+        self.observation_spaces: dict[str, Any] = {agent: observation_space(self.game) for agent in self.agents}
+        self.action_spaces: dict[str, Any] = {
+            agent: gymnasium.spaces.Discrete(self.game.num_actions) for agent in self.agents
+        }
         self._rng = np.random.default_rng()
         self._data: Any = None  # uint8 [size]: the packed game, on the device
         self._host = np.zeros(0, np.uint8)  # the same on the host, read-only
@@ -227,26 +210,6 @@ class GameAEC(AECEnv[str, Observation, int]):
         self.__dict__.update(fields)
         self._compiled = compiled_game(self.game)
         self._data = jnp.asarray(self._host)
-
-
-def environment_of(game: str | Environment, options: dict[str, Any]) -> Environment:
-    """The functional environment of an id with options, or the given one. Raises: ValueError naming what is valid."""
-    if isinstance(game, Environment):
-        if options:
-            raise ValueError(f"options {', '.join(options)} belong to make(), not to an environment already made")
-        return game
-    return make(game, **options)
-
-
-def observation_box(env: Environment) -> gymnasium.spaces.Box:
-    """The space of one player's observation."""
-    return gymnasium.spaces.Box(env.observation_low, env.observation_high, env.observation_shape, np.float32)
-
-
-def observation_space(env: Environment) -> gymnasium.spaces.Dict:
-    """The space of observation and mask together."""
-    mask = gymnasium.spaces.Box(0, 1, (env.num_actions,), np.int8)
-    return gymnasium.spaces.Dict({"observation": observation_box(env), "action_mask": mask})
 
 
 def entry_points(env_id: str) -> tuple[Callable[..., AECEnv[str, Observation, int]], Callable[..., GameAEC]]:

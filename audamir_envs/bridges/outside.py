@@ -1,0 +1,57 @@
+"""Opponents that are no JAX functions: their turns are played from Python, between two jitted calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from audamir_envs.bridges.episodes import Episode, Table, split_words
+from audamir_envs.bridges.table import plays_inside
+from audamir_envs.core import Array
+
+
+class OutsideOpponents:
+    """Plays batches of episodes on to the learner's turns, asking each agent for the lanes where it is to move."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._look = jax.jit(jax.vmap(self._look_at_one))
+        self._play = jax.jit(jax.vmap(table.play))
+        self._inside = {
+            number: jax.jit(jax.vmap(agent.act)) for number, agent in enumerate(table.agents) if plays_inside(agent)
+        }
+
+    def __call__(self, episodes: Episode, words: Array) -> Episode:
+        """Episodes [lanes] in which no opponent is to move. Consumes words (uint32 [2])."""
+        while True:
+            looked = self._look(episodes)
+            waiting, which = np.asarray(looked[0]), np.asarray(looked[1])
+            if not waiting.any():
+                return episodes
+            actions = np.zeros(len(waiting), np.int32)
+            for number, agent in enumerate(self._table.agents):
+                lanes = np.flatnonzero(waiting & (which == number))
+                if not len(lanes):
+                    continue
+                if number in self._inside:
+                    words, key = split_words(words)
+                    chosen = self._inside[number](looked[2], jax.random.split(key, len(waiting)))
+                    actions[lanes] = np.asarray(chosen)[lanes]
+                else:
+                    seen, mask = np.asarray(looked[2].observation), np.asarray(looked[2].legal_action_mask)
+                    policy: Any = agent
+                    actions[lanes] = policy.act_numpy(seen[lanes].astype(np.float32), mask[lanes])
+            episodes = self._play(episodes, jnp.asarray(actions), waiting)
+
+    def one(self, episode: Episode) -> Episode:
+        """The same for a single episode."""
+        words, key = split_words(episode.key)
+        lanes = self(jax.tree.map(lambda leaf: leaf[None], episode.replace(key=words)), jax.random.key_data(key))
+        return jax.tree.map(lambda leaf: leaf[0], lanes)
+
+    def _look_at_one(self, episode: Episode) -> tuple[Array, Array, Any]:
+        table = self._table
+        return table.waiting(episode), table.opponent(episode), table.complete(episode.state)
