@@ -2,6 +2,15 @@
 
 from audamir_envs.agents.base import Agent, BatchAgent, RandomAgent
 from audamir_envs.agents.callable import CallableAgent, from_callable
-from audamir_envs.agents.loading import agent_names, make_agent
+from audamir_envs.agents.loading import agent_names, load_agent_text, make_agent
 
-__all__ = ["Agent", "BatchAgent", "CallableAgent", "RandomAgent", "agent_names", "from_callable", "make_agent"]
+__all__ = [
+    "Agent",
+    "BatchAgent",
+    "CallableAgent",
+    "RandomAgent",
+    "agent_names",
+    "from_callable",
+    "load_agent_text",
+    "make_agent",
+]

@@ -5,19 +5,25 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from audamir_envs import registry
 from audamir_envs.agents.base import Agent, RandomAgent
+from audamir_envs.agents.callable import from_callable
 from audamir_envs.core import Environment
 
-SHIPPED = ("zero", "zero-policy")
+LEARNED = ("zero", "zero-policy")  # names of shipped policies in every game
 
 
 def agent_names(env_or_id: Environment | str) -> tuple[str, ...]:
-    """The names that ``make_agent`` knows for an environment. Raises: ValueError listing the ids."""
-    return ("random", *_scripted(_id_of(env_or_id)), *SHIPPED)
+    """The names that ``make_agent`` knows for an environment, shipped policies being those that are there.
+
+    Raises: ValueError listing the ids.
+    """
+    env_id = _id_of(env_or_id)
+    return ("random", *_scripted(env_id), *_shipped(env_id))
 
 
 def make_agent(env_or_id: Environment | str, name: str, **settings: Any) -> Agent:
@@ -34,9 +40,8 @@ def make_agent(env_or_id: Environment | str, name: str, **settings: Any) -> Agen
         return _build(name, RandomAgent, settings)
     if name in scripted:
         return _build(name, scripted[name], settings)
-    if name in SHIPPED or is_path(name):
-        checkpoints = importlib.import_module("audamir_envs.agents.checkpoints")
-        return checkpoints.load_agent(env_or_id, name, **settings)
+    if name in LEARNED or is_path(name) or name in _shipped(env_id):
+        return _checkpoints().load_agent(env_or_id, name, **settings)
     raise ValueError(
         f"unknown agent {name!r} for {env_id}: use {', '.join(agent_names(env_id))}, or a path to a .safetensors file"
     )
@@ -45,6 +50,37 @@ def make_agent(env_or_id: Environment | str, name: str, **settings: Any) -> Agen
 def is_path(name: str) -> bool:
     """Whether a name means a checkpoint file rather than a level."""
     return name.endswith(".safetensors") or os.sep in name or os.path.isfile(name)
+
+
+def load_agent_text(env_or_id: Environment | str, text: str) -> Agent:
+    """The agent of a text: ``name``, ``name:setting=value,...``, the path of a checkpoint, or ``module:function``.
+
+    A function is taken by ``from_callable``; an object that has ``act`` plays itself.
+    Raises: ValueError that says what is wrong with the text, or names what is valid.
+    """
+    module, colon, attribute = text.partition(":")
+    if colon and re.fullmatch(r"[\w.]+", module) and re.fullmatch(r"[A-Za-z_][\w.]*", attribute):
+        if module in agent_names(env_or_id):
+            raise ValueError(f"agent {text!r}: {attribute!r} is not written as setting=value")
+        return _load_function(text, module, attribute)
+    name, settings = parse_agent(text)
+    return make_agent(env_or_id, name, **settings)
+
+
+def _load_function(text: str, module: str, attribute: str) -> Agent:
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"agent {text!r}: {error}") from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise ValueError(f"agent {text!r}: {module} has no {attribute!r}")
+        found = getattr(found, part)
+    if hasattr(found, "act") and not isinstance(found, type):
+        return found
+    if not callable(found) or isinstance(found, type):
+        raise ValueError(f"agent {text!r}: {attribute} is neither a function nor an agent")
+    return from_callable(found, name=text)
 
 
 def parse_agent(text: str) -> tuple[str, dict[str, Any]]:
@@ -81,6 +117,14 @@ def _id_of(env_or_id: Environment | str) -> str:
 
 def _scripted(env_id: str) -> Mapping[str, Callable[..., Agent]]:
     return registry.room(env_id, "scripted").AGENTS
+
+
+def _checkpoints() -> Any:
+    return importlib.import_module("audamir_envs.agents.checkpoints")  # only on demand: it loads a network library
+
+
+def _shipped(env_id: str) -> tuple[str, ...]:
+    return tuple(name for level in _checkpoints().shipped(env_id) for name in (level, f"{level}-policy"))
 
 
 def _build(name: str, factory: Callable[..., Agent], settings: dict[str, Any]) -> Agent:

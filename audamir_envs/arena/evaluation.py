@@ -12,7 +12,7 @@ import numpy as np
 
 from audamir_envs import registry
 from audamir_envs.agents.base import Agent
-from audamir_envs.agents.loading import make_agent, parse_agent
+from audamir_envs.agents.loading import load_agent_text
 from audamir_envs.arena.intervals import grouped, wilson
 from audamir_envs.arena.playing import Games, Progress, check, play
 from audamir_envs.arena.seating import rotated
@@ -92,11 +92,17 @@ def evaluate(
 ) -> Evaluation:
     """Plays ``games`` games with rotated seats.
 
-    Args: env: an environment, or an id for its default options; agents: one for each seat, or two: with more than two
-    players the first then takes one seat and the second fills the others. A text stands for an agent as on the command
-    line, ``name:setting=value,...``. opening_plies: random legal actions at the start; max_plies: games this long are
-    cut, counted as unfinished and settled on points; batch: games at once; mirrored: the games of one rotation (two
-    players: a pair) share start, opening and dice; progress: called every few plies.
+    Args:
+        env: an environment, or an id for its default options.
+        agents: one for each seat, or two: with more than two players the first then takes one seat and the second fills
+            the others. A text stands for an agent as on the command line: ``name:setting=value,...``, the path of a
+            checkpoint or ``module:function``.
+        opening_plies: random legal actions at the start.
+        max_plies: games this long are cut, counted as unfinished and settled on points.
+        batch: games at once.
+        mirrored: the games of one rotation (two players: a pair) share start, opening and dice.
+        progress: called every few plies.
+
     The same arguments on the same machine give the same result. Where ``games`` is no multiple of the number of
     players, seats differ by one game.
     Raises: ValueError for agents that do not fit the seats, bad numbers, and an illegal action, naming its agent.
@@ -153,10 +159,7 @@ def resolve(env: Environment, agents: Sequence[Agent | str]) -> tuple[list[Agent
         text = agent if isinstance(agent, str) else agent.name
         count = sum(label.split("#")[0] == text for label in labels)
         labels.append(text if count == 0 else f"{text}#{count + 1}")
-        if isinstance(agent, str):
-            name, settings = parse_agent(agent)
-            agent = make_agent(env, name, **settings)
-        entrants.append(agent)
+        entrants.append(load_agent_text(env, agent) if isinstance(agent, str) else agent)
     return entrants, tuple(labels)
 
 

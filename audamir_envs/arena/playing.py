@@ -374,7 +374,7 @@ def _act(agent: Any, states: State, key: Array) -> Array:
 
 
 def _in_blocks(order: Array, first: Array, count: Array, block: int, do: Callable[..., Any], carry: Any) -> Any:
-    """Calls ``carry = do(rows, rows done before, carry)`` for ``order[first : first + count]``, ``block`` rows at a time.
+    """Calls ``carry = do(rows, rows done before, carry)`` for blocks of ``order[first : first + count]``.
 
     Rows beyond the count are ``len(order)``, which a scatter with mode="drop" leaves out.
     """

@@ -1,0 +1,151 @@
+"""What several commands share: environments and agents from texts, tables, progress."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from audamir_envs import registry
+from audamir_envs.arena.playing import Progress
+from audamir_envs.core import Environment
+
+
+def add_environment(parser: argparse.ArgumentParser) -> None:
+    """The arguments ENV and -o."""
+    parser.add_argument("env", metavar="ENV", help=f"one of {', '.join(registry.ids())}")
+    parser.add_argument(
+        "-o",
+        dest="options",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="an option of the environment; repeat it for several",
+    )
+
+
+def make_environment(arguments: argparse.Namespace) -> Environment:
+    """The environment that ENV and -o name. Raises: ValueError naming what is valid."""
+    known = registry.environment_class(arguments.env).OPTIONS
+    options: dict[str, Any] = {}
+    for text in arguments.options:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"-o {text} is not written as NAME=VALUE")
+        if name not in known:
+            raise ValueError(f"{arguments.env} has no option {name!r}: its options are {', '.join(known)}")
+        options[name] = known[name].parse(name, value)
+    return registry.make(arguments.env, **options)
+
+
+def allow_local_modules() -> None:
+    """Lets ``module:function`` find modules in the working directory, as ``python -m`` does."""
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """A type for argparse: whole numbers from ``least``."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
+        return int(text)
+
+    return read
+
+
+def add_match(parser: argparse.ArgumentParser, games: int, each: str = "") -> None:
+    """The arguments of matches: --games, --seed, --opening-plies, --max-plies, --batch, --mirrored, --json."""
+    parser.add_argument(
+        "--games", type=whole(1), metavar="N", default=games, help=f"games{each} (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=whole(0),
+        metavar="N",
+        default=0,
+        help="the same seed gives the same games (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--opening-plies", type=whole(0), default=0, metavar="N", help="random plies at the start (default: 0)"
+    )
+    parser.add_argument("--max-plies", type=whole(1), metavar="N", help="cut games here and settle them on points")
+    parser.add_argument("--batch", type=whole(1), metavar="N", help="games played at once")
+    parser.add_argument(
+        "--mirrored", action="store_true", help="one start, opening and dice for each rotation of seats"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the result there as well")
+
+
+def match_settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What ``add_match`` has read, for the arena's functions."""
+    names = ("games", "seed", "opening_plies", "max_plies", "batch", "mirrored")
+    return {name: getattr(arguments, name) for name in names}
+
+
+def check_writable(path: str | None) -> None:
+    """Refuses a file that could not be written, before hours are spent on what it is to hold. Raises: OSError."""
+    folder = os.path.dirname(os.path.abspath(path or "."))
+    if path and os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder, not a file")
+    while not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    if path and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+        raise PermissionError(f"cannot write {path}")
+
+
+@contextlib.contextmanager
+def progress_bar(title: str) -> Iterator[Callable[[Progress], None] | None]:
+    """A callback for the arena that moves a bar on stderr; None where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("games · {task.fields[speed]}"),
+        TimeElapsedColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None, speed="compiling")
+
+        def move(progress: Progress) -> None:
+            speed = f"{progress.decisions:,} decisions, {progress.decisions / max(progress.seconds, 1e-9):,.0f}/s"
+            bar.update(task, total=progress.games, completed=progress.finished, speed=speed)
+
+        yield move
+
+
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
+    """A table on stdout: ruled in a terminal, plain columns elsewhere. ``left`` columns are set left, others right."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title=title or None, title_justify="left", title_style="bold")
+        for i, name in enumerate(header):
+            table.add_column(name, justify="left" if i < left else "right")
+        for row in rows:
+            table.add_row(*row)
+        Console().print(table)
+        return
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    if title:
+        print(title)
+    for row in [header, *rows]:
+        cells = enumerate(zip(row, widths, strict=True))
+        print("  ".join(c.ljust(width) if i < left else c.rjust(width) for i, (c, width) in cells).rstrip())
+
+
+def percent(interval: tuple[float, float]) -> str:
+    """An interval of scores in words."""
+    return f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}"

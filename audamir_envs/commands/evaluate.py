@@ -1,0 +1,59 @@
+"""Lets agents play each other, every agent equally often in every seat, and reports the score with its 95 % interval.
+
+An agent is a name (random, weak, normal, strong, zero, zero-policy), a name with settings (zero:simulations=64), the
+path of a checkpoint, or module:function for a NumPy policy fn(observation, action_mask) -> actions. With more than two
+players give one agent a seat, or two: the first takes one seat, the second the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from audamir_envs import arena
+from audamir_envs.commands import common
+from audamir_envs.files import write_text
+
+EXAMPLE = "audamir evaluate colony-v0 strong normal --games 100 --opening-plies 2 -o board=61 --json out.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    common.add_environment(parser)
+    parser.add_argument("agents", metavar="AGENT", nargs="+", help="two agents, or one for each seat")
+    common.add_match(parser, games=100)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Plays, prints and writes. Raises: ValueError, OSError."""
+    common.allow_local_modules()
+    common.check_writable(arguments.json)
+    env = common.make_environment(arguments)
+    with common.progress_bar(f"{env.id} {' - '.join(arguments.agents)}") as progress:
+        result = arena.evaluate(env, arguments.agents, progress=progress, **common.match_settings(arguments))
+    report(result)
+    if arguments.json:
+        write_text(arguments.json, json.dumps(result.to_json(), indent=1) + "\n")
+    return 0
+
+
+def report(result: arena.Evaluation) -> None:
+    """Prints the result's tables."""
+    options = " ".join(f"{name}={arena.plain(value)}" for name, value in result.options.items())
+    rows = []
+    for agent in result.agents:
+        shared = result.games - result.wins[agent] - result.losses[agent]
+        counts = (f"{result.wins[agent]}", f"{shared}", f"{result.losses[agent]}")
+        rows.append((agent, *counts, f"{100 * result.score[agent]:.1f}", common.percent(result.interval[agent])))
+    title = f"{result.env} ({options}): {result.games} games"
+    common.print_table(title, ("agent", "wins", "draws", "losses", "score %", "95 % interval"), rows)
+    seats = len(result.by_seat[result.agents[0]])
+    rows = [
+        (agent, *(f"{100 * seat.score:.1f} of {seat.games}" for seat in result.by_seat[agent]))
+        for agent in result.agents
+    ]
+    common.print_table("score % by seat", ("agent", *(f"player_{seat}" for seat in range(seats))), rows)
+    print(
+        f"mean length {result.mean_length:.1f} plies, {result.unfinished} unfinished, {result.seconds:.1f} s "
+        f"({result.compile_seconds:.1f} s more to compile), {result.decisions_per_second:,.0f} decisions/s"
+    )

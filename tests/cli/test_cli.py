@@ -1,0 +1,174 @@
+"""The command line: exit codes, one-line errors, worked examples, plug-ins."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+from audamir_envs import cli
+
+
+def one_line(text):
+    return text.count("\n") == 1 and text.endswith("\n")
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_help_shows_a_worked_example_that_parses(audamir, command):
+    code, out, err = audamir(command, "--help")
+    assert (code, err) == (0, "")
+    module = importlib.import_module(f"audamir_envs.commands.{command}")
+    assert f"example:\n  {module.EXAMPLE}" in out
+    parser = cli.Parser()
+    module.add_arguments(parser)
+    words = module.EXAMPLE.split()
+    assert words[:2] == ["audamir", command]
+    parser.parse_args(words[2:])
+
+
+def test_top_help(audamir):
+    code, out, _ = audamir("--help")
+    assert code == 0
+    assert all(command in out for command in cli.COMMANDS)
+    assert audamir()[0] == cli.BAD_INPUT
+    assert audamir("--version")[1].startswith("audamir-envs ")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("fly",), "evaluate"),
+        (("list", "chess-v0"), "colony-v0, stigmergy-v0"),
+        (("evaluate", "chess-v0", "weak", "weak"), "colony-v0"),
+        (("evaluate", "tally-v0", "weak"), "needs two agents"),
+        (("evaluate", "tally-v0", "weak", "nobody"), "random, weak, strong"),
+        (("evaluate", "tally-v0", "weak", "strong:slip=2"), "use a share from 0 to 1"),
+        (("evaluate", "tally-v0", "weak", "strong:depth=2"), "its settings are slip"),
+        (("evaluate", "tally-v0", "weak", "strong:slip"), "setting=value"),
+        (("evaluate", "tally-v0", "weak", "strong:"), "name:setting=value"),
+        (("evaluate", "tally-v0", "weak", "no_such_module:act"), "no_such_module"),
+        (("evaluate", "tally-v0", "weak", "tally.scripted:act"), "has no 'act'"),
+        (("evaluate", "tally-v0", "weak", "tally.scripted:AGENTS"), "neither a function"),
+        (("evaluate", "tally-v0", "weak", "missing.safetensors"), "missing.safetensors does not exist"),
+        (("evaluate", "tally-v0", "weak", "weak", "-o", "goal"), "NAME=VALUE"),
+        (("evaluate", "tally-v0", "weak", "weak", "-o", "gaol=3"), "players, goal, rounds"),
+        (("evaluate", "tally-v0", "weak", "weak", "-o", "goal=100"), "an integer from 1 to 99"),
+        (("evaluate", "tally-v0", "weak", "weak", "--games", "0"), "whole number from 1"),
+        (("evaluate", "tally-v0", "weak", "weak", "--seed", "x"), "whole number from 0"),
+        (("evaluate", "tally-v0", "weak", "cheat", "--games", "2"), "'cheat' played the illegal action 2"),
+        (("evaluate", "tally-v0", "weak", "weak", "--json", "/dev/null/x"), "/dev/null/x"),
+        (("solve", "tally-v0"), "stigmergy-v0"),
+        (("play", "tally-v0", "--seat", "2"), "use 0 to 1"),
+        (("play", "tally-v0", "weak", "weak"), "give one opponent"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(audamir, words, named):
+    code, out, err = audamir(*words)
+    assert code == 2
+    assert out == ""
+    assert one_line(err)
+    assert "error: " in err
+    assert named in err
+
+
+def test_list(audamir):
+    code, out, _ = audamir("list", "tally-v0")
+    assert code == 0
+    assert "goal" in out
+    assert "an integer from 1 to 99" in out
+    assert "agents: random, weak, strong, cheat" in out
+
+
+def test_evaluate_prints_and_writes_the_same(audamir, tmp_path):
+    path = tmp_path / "new" / "result.json"
+    words = ("evaluate", "tally-v0", "strong", "weak", "--games", "6", "-o", "goal=5", "-o", "loud=true")
+    code, out, err = audamir(*words, "--json", str(path), "--opening-plies", "1", "--seed", "3", "--batch", "4")
+    assert (code, err) == (0, "")
+    result = json.loads(path.read_text())
+    assert result["options"] == {"players": 2, "goal": 5, "rounds": 6, "starter": 0, "loud": True}
+    assert result["games"] == 6
+    assert result["settings"] == {"seed": 3, "opening_plies": 1, "max_plies": None, "mirrored": False}
+    row = next(line.split() for line in out.splitlines() if line.startswith("strong"))
+    assert row[1] == str(result["wins"]["strong"]) == "6"
+    assert row[3] == "0"
+    assert row[4] == "100.0"
+    assert f"mean length {result['mean_length']:.1f} plies" in out
+    assert [p.name for p in path.parent.iterdir()] == ["result.json"]  # nothing half-written beside it
+
+
+def test_policies_of_a_module(audamir, tmp_path, monkeypatch):
+    (tmp_path / "my_policies.py").write_text(
+        "import numpy as np\n"
+        "def one(observation, action_mask):\n    return np.ones(len(action_mask), int)\n"
+        "class Thing:\n    name = 'thing'\n"
+        "    def act(self, state, key):\n        import jax.numpy as jnp\n        return jnp.int32(0)\n"
+        "thing = Thing()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
+    code, out, _ = audamir("evaluate", "tally-v0", "my_policies:one", "my_policies:thing", "--games", "2")
+    assert code == 0
+    assert out.splitlines()[2].split()[:2] == ["my_policies:one", "2"]
+
+
+def test_unexpected_failures_are_one_line_too(audamir, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("the roof\nis on fire")
+
+    monkeypatch.setattr("audamir_envs.arena.evaluate", fail)
+    code, _, err = audamir("evaluate", "tally-v0", "weak", "weak")
+    assert code == 1
+    assert one_line(err)
+    assert "RuntimeError: the roof is on fire" in err
+    monkeypatch.setenv("AUDAMIR_TRACEBACK", "1")
+    with pytest.raises(RuntimeError):
+        audamir("evaluate", "tally-v0", "weak", "weak")
+
+
+def test_an_interrupt_ends_quietly(audamir, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("audamir_envs.arena.evaluate", interrupt)
+    assert audamir("evaluate", "tally-v0", "weak", "weak") == (130, "", "")
+
+
+def test_commands_of_other_distributions(audamir, monkeypatch):
+    import tally.scripted
+
+    def train(words):
+        if words == ["--bad"]:
+            raise ValueError("no such flag")
+        print("training", *words)
+
+    monkeypatch.setattr(tally.scripted, "train", train, raising=False)
+    point = metadata.EntryPoint("train", "tally.scripted:train", cli.GROUP)
+    monkeypatch.setattr(cli, "_entry_points", lambda: [point])
+    assert audamir("train", "--minutes", "3") == (0, "training --minutes 3\n", "")
+    code, _, err = audamir("train", "--bad")
+    assert code == 2
+    assert err == "audamir: error: no such flag\n"
+    assert "train" in audamir("--help")[1]
+
+
+def test_as_a_process():
+    """The streams and the exit code as a script sees them, a closed pipe included."""
+    command = [sys.executable, "-m", "audamir_envs"]
+    env = os.environ | {"JAX_PLATFORMS": "cpu"}
+    bad = subprocess.run([*command, "list", "nothing"], capture_output=True, text=True, env=env, check=False)
+    assert bad.returncode == 2
+    assert bad.stdout == ""
+    assert one_line(bad.stderr)
+    piped = subprocess.run(
+        f"{sys.executable} -m audamir_envs --help | true; exit ${{PIPESTATUS[0]}}",
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        env=env,
+        check=False,
+    )
+    assert (piped.returncode, piped.stderr) == (0, "")

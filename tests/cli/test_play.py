@@ -1,0 +1,93 @@
+"""A whole game typed by a person."""
+
+import builtins
+
+import pytest
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    def type_lines(*lines):
+        waiting = list(lines)
+
+        def read(prompt):
+            if not waiting:
+                raise EOFError
+            line = waiting.pop(0)
+            if line is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            return line
+
+        monkeypatch.setattr(builtins, "input", read)
+        return waiting
+
+    return type_lines
+
+
+PLAY = ("play", "tally-v0", "weak", "--seat", "0", "-o", "goal=6")
+
+
+def test_a_game_to_its_end(audamir, typed):
+    rest = typed(
+        "help", "moves", "", "+2", "+2", "+7", "moves", "moves +1", "moves x", "+1", "text", "+2", "board", "+1"
+    )
+    code, out, err = audamir(*PLAY)
+    assert (code, err, rest) == (0, "", [])
+    assert "You are player_0 (you)." in out
+    assert "+0  +1  +2\n" in out
+    assert "+2 is not legal here" in out  # twice running
+    assert "move '+7' is not valid: use +0, +1 or +2" in out
+    assert "+0  +1\n" in out
+    assert "No legal move begins with 'x'." in out
+    assert out.count("player_1 (weak): +0") == 3
+    assert "sums 5 0" in out
+    assert "3 0\n" in out
+    assert "You win.\nscore: 6\n" in out
+
+
+def test_undo_takes_back_the_opponents_move_too(audamir, typed):
+    rest = typed("undo", "+2", "+1", "undo", "undo", "+1", "text", "+2", "+1", "+2")
+    code, out, _ = audamir(*PLAY)
+    assert (code, rest) == (0, [])
+    assert "There is nothing to take back." in out
+    assert "1 0\n" in out
+    assert "score: 6" in out
+
+
+def test_losing_and_drawing(audamir, typed):
+    typed("+0", "+0", "+0", "+0", "+0", "+0")
+    assert "player_1 (strong) wins." in audamir("play", "tally-v0", "strong", "--seat", "0")[1]
+    typed("+0", "+0")
+    out = audamir("play", "tally-v0", "weak", "--seat", "1", "-o", "rounds=2")[1]
+    assert "Draw between player_0 (weak), player_1 (you)." in out
+    assert out.index("player_0 (weak): +0") < out.index("sums 0 0")
+
+
+def test_resigning_and_leaving(audamir, typed):
+    typed("+1", "resign")
+    code, out, _ = audamir(*PLAY)
+    assert code == 0
+    assert out.endswith("You resigned.\n")
+    for last in ((), (KeyboardInterrupt,), ("quit",)):
+        typed("+1", *last)
+        code, out, err = audamir(*PLAY)
+        assert (code, err) == (0, "")
+        assert out.endswith("Left the game.\n")
+
+
+def test_more_opponents(audamir, typed):
+    typed("+2", "+1")
+    words = ("play", "tally-v0", "weak", "strong", "--seat", "1", "-o", "players=3", "-o", "goal=3")
+    code, out, _ = audamir(*words)
+    assert code == 0
+    assert out.index("player_0 (strong): +2") < out.index("player_2 (weak): +0")
+
+
+def test_the_same_seed_is_the_same_game(audamir, typed):
+    def game(seed):
+        typed(*["+0"] * 6)
+        return audamir("play", "tally-v0", "random", "--seed", str(seed))[1]
+
+    games = [game(seed) for seed in (1, 1, 2, 3)]
+    assert games[0] == games[1]
+    assert len(set(games)) > 1
