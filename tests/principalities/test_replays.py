@@ -1,5 +1,6 @@
 """Recorded games of another program, fed with their rolls and placements."""
 
+import functools
 import gzip
 import json
 import pathlib
@@ -12,7 +13,7 @@ import pytest
 from audamir_envs.principalities import rules
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-TILES, EVENTS = 32, 1000  # maps and games are padded to these, so that one program serves all games of as many players
+TILES, EVENTS = 32, 1500  # maps and games are padded to these, so that one program serves all games of as many players
 
 
 def games() -> list[dict]:
@@ -28,22 +29,22 @@ def test_the_file_is_as_rich_as_expected():
     assert any(e.get("reserve", 0) > 0 for e in events)
 
 
+@functools.partial(jax.jit, static_argnums=3)
+def start(owner, dice, neighbours, players):
+    grid = jnp.zeros((1, 1), jnp.int8)
+    new = rules.start(jax.random.key(0), neighbours, grid, players, starter=0, points_offer=False)
+    return new.replace(owner=owner, dice=dice, group=rules.group_sizes(new.neighbours, owner))
+
+
 def start_of(game: dict, seat: dict[int, int]) -> rules.Position:
     """The recorded start with seats in the order of turns; tiles beyond the map are nobody's and have no neighbours."""
-    tiles, players = len(game["owner"]), game["players"]
+    tiles = len(game["owner"])
     owner, dice = np.full(TILES, -1, np.int8), np.ones(TILES, np.int8)
     owner[:tiles], dice[:tiles] = [seat[o] for o in game["owner"]], game["dice"]
     neighbours = np.zeros((TILES, TILES), bool)
     for tile, near in enumerate(game["neighbours"]):
         neighbours[tile, near] = True
-
-    @jax.jit
-    def start(owner, dice, neighbours):
-        grid = jnp.zeros((1, 1), jnp.int8)
-        new = rules.start(jax.random.key(0), neighbours, grid, players, starter=0, points_offer=False)
-        return new.replace(owner=owner, dice=dice, group=rules.group_sizes(new.neighbours, owner))
-
-    return start(owner, dice, neighbours)
+    return start(owner, dice, neighbours, game["players"])
 
 
 def replay(position: rules.Position, event: dict) -> tuple[rules.Position, dict]:
