@@ -19,7 +19,7 @@ from audamir_envs.agents.loading import make_agent
 from audamir_envs.arena.intervals import t_quantile, wilson
 from audamir_envs.core import Array, State
 from audamir_envs.hexboard import hexboard
-from audamir_envs.stigmergy import rules
+from audamir_envs.stigmergy import notation, rules
 from audamir_envs.stigmergy.environment import Stigmergy
 from audamir_envs.stigmergy.solver_exact import ExactTable, Stones, check_side, solve
 from audamir_envs.stigmergy.solver_tables import colouring
@@ -94,7 +94,7 @@ def regret(
     if isinstance(positions, int):
         starts = sample_positions(table, komi, positions)
     else:
-        starts = [table.read(env.from_text(each))[0] if isinstance(each, str) else each for each in positions]
+        starts = [_read(table, each) if isinstance(each, str) else each for each in positions]
     if not starts:
         raise ValueError("there is no position to judge the agent by")
     decide = _decider(env, komi, agent)
@@ -173,6 +173,13 @@ def _draw_from_a_game(table: ExactTable, komi: int, draw: random.Random) -> Ston
         action = _pick(draw, _best(margins) if draw.random() < 0.5 else list(margins))
         stones = _after(stones, action, table)
     return _pick(draw, fit) if fit else None
+
+
+def _read(table: ExactTable, text: str) -> Stones:
+    position = notation.text_to_position(table.side, False, text)
+    if int(position.passes) == 2:
+        raise ValueError(f"the game is over in {text!r}: there is no action to judge")
+    return table.stones_of(position)
 
 
 def _sign(stones: Stones) -> int:

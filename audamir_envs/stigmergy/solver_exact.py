@@ -20,6 +20,7 @@ from audamir_envs import files
 from audamir_envs.core import State
 from audamir_envs.hexboard import HexBoard, hexboard
 from audamir_envs.stigmergy import solver_tables
+from audamir_envs.stigmergy.rules import BLACK, WHITE, Position
 
 SIDES = (2, 3)
 COLOURS = ("black", "white")
@@ -101,7 +102,8 @@ class ExactTable:
         Args: state: of ``stigmergy-v0`` with the table's side, not batched.
         Raises: ValueError: another side or game, a batch, or an ended game.
         """
-        return self.best_of(self.losses(state))
+        losses = self.losses(state)
+        return np.array(sorted(action for action, loss in losses.items() if loss == 0), np.int32)
 
     def losses(self, state: State) -> dict[int, int]:
         """How many points each legal action gives away against the best one; arguments and errors as best_actions."""
@@ -116,11 +118,6 @@ class ExactTable:
             margins = {action: sign * margin for action, margin in self.action_margins_of(stones).items()}
         best = max(margins.values())
         return {action: best - margin for action, margin in margins.items()}
-
-    @staticmethod
-    def best_of(losses: dict[int, int]) -> np.ndarray:
-        """int32 [n]: the actions without loss."""
-        return np.array(sorted(action for action, loss in losses.items() if loss == 0), np.int32)
 
     # By cell numbers and bit masks.
 
@@ -159,15 +156,20 @@ class ExactTable:
 
     def read(self, state: State) -> tuple[Stones, int, str]:
         """The stones, komi and phase ("komi", "colour" or "play") of a state. Raises: ValueError, as best_actions."""
-        game = state.game
-        if not hasattr(game, "stones") or np.ndim(game.stones) != 1 or np.size(game.stones) != self.board.width**2:
+        if not self._fits(state.game):
             raise ValueError(f"this table answers for single states of stigmergy-v0 with side={self.side}")
         if bool(state.terminated) or bool(state.truncated):
             raise ValueError("the game is over: there is no action to choose")
-        on_cells = np.asarray(game.stones)[self.board.grid]
-        black, white = (sum(1 << int(cell) for cell in np.flatnonzero(on_cells == colour)) for colour in (1, 2))
-        stones = Stones(black, white, bool(game.black_to_move), int(game.passes) == 1)
-        return stones, int(game.komi), ("komi", "colour", "play")[int(game.phase)]
+        return self.stones_of(state.game), int(state.game.komi), ("komi", "colour", "play")[int(state.game.phase)]
+
+    def stones_of(self, position: Position) -> Stones:
+        """The stones of a position of ``rules`` with the table's side, not batched."""
+        on_cells = np.asarray(position.stones)[self.board.grid]
+        black, white = (sum(1 << int(cell) for cell in np.flatnonzero(on_cells == colour)) for colour in (BLACK, WHITE))
+        return Stones(black, white, bool(position.black_to_move), passed=int(position.passes) > 0)
+
+    def _fits(self, game: object) -> bool:
+        return isinstance(game, Position) and np.shape(game.stones) == (self.board.width**2,)
 
     def _action_name(self, action: int) -> str:
         return PASS if action == self.board.size else self.board.labels[action]
