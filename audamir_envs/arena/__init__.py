@@ -2,6 +2,23 @@
 
 from audamir_envs.arena.evaluation import Evaluation, SeatFigures, evaluate, plain
 from audamir_envs.arena.intervals import grouped, wilson
+from audamir_envs.arena.ladders import Ladder, check_plot, ladder
 from audamir_envs.arena.playing import Games, Progress, play
+from audamir_envs.arena.ratings import Ratings, fit
 
-__all__ = ["Evaluation", "Games", "Progress", "SeatFigures", "evaluate", "grouped", "plain", "play", "wilson"]
+__all__ = [
+    "Evaluation",
+    "Games",
+    "Ladder",
+    "Progress",
+    "Ratings",
+    "SeatFigures",
+    "check_plot",
+    "evaluate",
+    "fit",
+    "grouped",
+    "ladder",
+    "plain",
+    "play",
+    "wilson",
+]

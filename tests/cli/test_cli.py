@@ -172,3 +172,20 @@ def test_as_a_process():
         check=False,
     )
     assert (piped.returncode, piped.stderr) == (0, "")
+
+
+def test_ladder(audamir, tmp_path):
+    pytest.importorskip("matplotlib")
+    files = [tmp_path / "ladder.json", tmp_path / "ladder.png"]
+    words = ("ladder", "tally-v0", "weak", "strong", "--games", "4", "--json", str(files[0]), "--plot", str(files[1]))
+    code, out, err = audamir(*words)
+    assert (code, err) == (0, "")
+    result = json.loads(files[0].read_text())
+    lines = out.splitlines()
+    assert lines[2].split()[:2] == ["strong", f"{result['rating']['strong']:+.0f}"]
+    assert lines[3].startswith("weak")
+    assert "moving first is worth" in out
+    assert files[1].stat().st_size > 1000
+    code, out, err = audamir("ladder", "tally-v0", "weak", "strong", "--plot", "ladder.doc")
+    assert (code, out) == (2, "")
+    assert ".png, .svg or .pdf" in err

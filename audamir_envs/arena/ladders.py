@@ -1,0 +1,186 @@
+"""All levels of an environment against each other, rated."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import io
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from audamir_envs import registry
+from audamir_envs.agents.base import Agent
+from audamir_envs.agents.loading import agent_names
+from audamir_envs.arena import ratings, seating
+from audamir_envs.arena.evaluation import plain, resolve, versions
+from audamir_envs.arena.playing import Games, Progress, check, play
+from audamir_envs.core import Environment
+from audamir_envs.files import write_bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class Ladder:
+    """What ``ladder`` found. Mappings go by the agents' labels, the strongest first.
+
+    ``rating`` is in Elo points with mean 0, ``interval`` its 95 % interval, ``first_move`` what moving first is worth
+    (``arena.ratings``). ``score`` is the mean share of the win over ``played`` seats, ``against[a][b]`` that of a
+    against b, for two players.
+    """
+
+    env: str
+    options: dict[str, Any]
+    agents: tuple[str, ...]
+    games: int
+    rating: dict[str, float]
+    interval: dict[str, tuple[float, float]]
+    first_move: float
+    first_move_interval: tuple[float, float]
+    score: dict[str, float]
+    played: dict[str, int]
+    against: dict[str, dict[str, float]]
+    openskill: dict[str, tuple[float, float]]
+    unfinished: int
+    mean_length: float
+    seconds: float
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    records: Games = dataclasses.field(repr=False, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the single games, as JSON knows it."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "records"}
+        return fields | {"options": {name: plain(value) for name, value in self.options.items()}}
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Writes a picture of ratings and intervals, its format by the file's ending.
+
+        Raises: ModuleNotFoundError saying what to install; ValueError for an unknown ending; OSError.
+        """
+        ending = check_plot(path)
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(7, 1.2 + 0.4 * len(self.agents)), layout="constrained")
+        axes = figure.add_subplot()
+        place = np.arange(len(self.agents))[::-1]
+        rating = np.array([self.rating[agent] for agent in self.agents])
+        ends = np.array([self.interval[agent] for agent in self.agents])
+        axes.errorbar(rating, place, xerr=np.abs(ends.T - rating), fmt="o", capsize=4, color="#1f4e79")
+        axes.set_yticks(place, self.agents)
+        axes.margins(y=0.2)
+        axes.grid(axis="x", color="#dddddd")
+        axes.set_axisbelow(True)
+        axes.set_xlabel("rating (Elo points, 95 % intervals)")
+        axes.set_title(f"{self.env}, {self.games} games")
+        content = io.BytesIO()
+        figure.savefig(content, format=ending, dpi=150)
+        write_bytes(path, content.getvalue())
+
+
+def check_plot(path: str | os.PathLike[str]) -> str:
+    """The format that a picture's ending means, found before games are played for it.
+
+    Raises: ModuleNotFoundError saying what to install; ValueError naming the valid endings.
+    """
+    ending = os.path.splitext(os.fspath(path))[1].lstrip(".").lower()
+    if ending not in ("png", "svg", "pdf"):
+        raise ValueError(f"a plot ends in .png, .svg or .pdf, not {os.fspath(path)}")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ModuleNotFoundError("plots need matplotlib: pip install matplotlib")
+    return ending
+
+
+def ladder(
+    env: Environment | str,
+    agents: Sequence[Agent | str] | None = None,
+    games: int = 100,
+    *,
+    seed: int = 0,
+    opening_plies: int = 0,
+    max_plies: int | None = None,
+    batch: int | None = None,
+    mirrored: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Ladder:
+    """Rates agents (default: all levels of the environment).
+
+    With two players every pair plays ``games`` games, seats swapped. With more, every agent plays ``games`` or a few
+    more, at tables of random others, equally often in every seat. The other arguments are those of ``evaluate``.
+    Raises: ValueError for fewer than two agents, bad numbers, and an illegal action, naming its agent.
+    """
+    env = registry.make(env) if isinstance(env, str) else env
+    check(games=games, seed=seed)
+    entrants, labels = resolve(env, agent_names(env) if agents is None else agents)
+    if len(entrants) < 2:
+        raise ValueError(f"a ladder needs at least two agents, not {len(entrants)}")
+    players, count = env.num_players, len(entrants)
+    if players == 2:
+        seats, starts = seating.round_robin(count, games, mirrored)
+    else:
+        seats, starts = seating.tables(count, players, games, seed, mirrored)
+    records = play(
+        env,
+        entrants,
+        seats,
+        starts,
+        seed=seed,
+        opening_plies=opening_plies,
+        max_plies=max_plies,
+        batch=batch,
+        progress=progress,
+    )
+    fitted = ratings.fit(records, count)
+    order = [int(place) for place in np.argsort(-fitted.rating, kind="stable")]
+    ranked = tuple(labels[place] for place in order)
+    skill = ratings.openskill_ratings(records, count) if players > 2 else None
+
+    def by_label(values: Sequence[Any]) -> dict[str, Any]:
+        return {labels[place]: values[place] for place in order}
+
+    mine = records.seats[None] == np.arange(count)[:, None, None]  # bool [agents, games, players]
+    return Ladder(
+        env=env.id,
+        options=dict(env.options),
+        agents=ranked,
+        games=len(seats),
+        rating=by_label(_rounded(fitted.rating)),
+        interval=by_label(_intervals(fitted.rating, fitted.half_width)),
+        first_move=_rounded(np.array([fitted.first_move]))[0],
+        first_move_interval=_intervals(np.array([fitted.first_move]), np.array([fitted.first_move_half_width]))[0],
+        score=by_label([float(records.shares[m].mean()) for m in mine]),
+        played=by_label([int(m.sum()) for m in mine]),
+        against=_against(records, mine, labels, order) if players == 2 else {},
+        openskill=by_label(skill) if skill else {},
+        unfinished=int(records.unfinished.sum()),
+        mean_length=float(records.plies.mean()),
+        seconds=round(records.seconds, 3),
+        settings={
+            "games": games,
+            "seed": seed,
+            "opening_plies": opening_plies,
+            "max_plies": max_plies,
+            "mirrored": mirrored,
+        },
+        versions=versions(env),
+        records=records,
+    )
+
+
+def _against(records: Games, mine: np.ndarray, labels: Sequence[str], order: list[int]) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {labels[a]: {} for a in order}
+    for a in order:
+        for b in order:
+            if a != b:
+                shares = records.shares[mine[a] & mine[b].any(axis=1)[:, None]]
+                found[labels[a]][labels[b]] = float(shares.mean())
+    return found
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    return [round(float(value), 1) for value in values]
+
+
+def _intervals(values: np.ndarray, half: np.ndarray) -> list[tuple[float, float]]:
+    return list(zip(_rounded(values - half), _rounded(values + half), strict=True))

@@ -1,0 +1,131 @@
+"""Names, settings and texts of agents, and policies of other frameworks alone."""
+
+import jax
+import numpy as np
+import pytest
+from tally.environment import Tally
+from tally.scripted import High
+
+import audamir_envs
+from audamir_envs import agents, registry
+from audamir_envs.agents.loading import load_agent_text, parse_agent
+
+
+@pytest.fixture(autouse=True)
+def _tally(monkeypatch):
+    monkeypatch.setitem(registry.GAMES, "tally-v0", "tally")
+
+
+def test_names(key):
+    assert isinstance(audamir_envs.make_agent("tally-v0", "strong"), High)
+    agent = audamir_envs.make_agent(Tally(players=3), "random")
+    state = Tally().init(key)
+    assert agent.name == "random"
+    assert bool(state.legal_action_mask[agent.act(state, key)])
+    assert agents.agent_names("tally-v0") == ("random", "weak", "strong", "cheat")
+
+
+def test_settings():
+    assert audamir_envs.make_agent("tally-v0", "strong", slip=0.25).slip == 0.25
+    with pytest.raises(ValueError, match="'strong' has no setting 'slop': its settings are slip"):
+        audamir_envs.make_agent("tally-v0", "strong", slop=1)
+    with pytest.raises(ValueError, match="'random' has no setting 'x': it has none"):
+        audamir_envs.make_agent("tally-v0", "random", x=1)
+
+
+def test_unknown_names():
+    with pytest.raises(
+        ValueError, match=r"unknown agent 'best' for tally-v0: use random, weak, strong, cheat, or a path"
+    ):
+        audamir_envs.make_agent("tally-v0", "best")
+    with pytest.raises(ValueError, match="unknown environment 'chess': use colony-v0"):
+        audamir_envs.make_agent("chess", "weak")
+    with pytest.raises(TypeError, match="string, not int"):
+        audamir_envs.make_agent("tally-v0", 3)  # type: ignore[arg-type]
+    for name in ("nowhere/file.safetensors", "file.safetensors"):
+        with pytest.raises(FileNotFoundError, match="does not exist"):
+            audamir_envs.make_agent("tally-v0", name)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("weak", ("weak", {})),
+        ("zero:simulations=64", ("zero", {"simulations": 64})),
+        ("a:b=0.5,c=true,d=False,e=word,f=-3", ("a", {"b": 0.5, "c": True, "d": False, "e": "word", "f": -3})),
+        ("runs/c1.safetensors:simulations=8", ("runs/c1.safetensors", {"simulations": 8})),
+    ],
+)
+def test_texts(text, expected):
+    assert parse_agent(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", ":", "weak:", "weak:=1", "weak:a=", "weak:a=1,", "weak:a=1,,b=2", "weak:a b=1"])
+def test_bad_texts(text):
+    with pytest.raises(ValueError, match="is not written as"):
+        parse_agent(text)
+
+
+def test_text_of_a_level_with_a_setting_that_is_none():
+    with pytest.raises(ValueError, match="'slip' is not written as setting=value"):
+        load_agent_text("tally-v0", "strong:slip")
+
+
+def test_functions_in_texts():
+    agent = load_agent_text("tally-v0", "numpy:argmax")
+    assert isinstance(agent, agents.CallableAgent)
+    assert agent.name == "numpy:argmax"
+    assert agent.fn is np.argmax
+
+
+def first_legal(observation, action_mask):
+    return action_mask.argmax(axis=1)
+
+
+def test_from_callable_sees_float_observations_and_boolean_masks():
+    seen = {}
+
+    def policy(observation, action_mask):
+        seen.update(observation=observation, action_mask=action_mask)
+        action_mask[:] = True  # writing into what it got must not matter
+        return np.zeros(len(action_mask), np.int64)
+
+    agent = agents.from_callable(policy, name="mine")
+    assert agent.name == "mine"
+    mask = np.array([[True, False], [True, True]])
+    actions = agent.act_numpy(np.ones((2, 3), np.uint8), mask)
+    assert actions.dtype == np.int32
+    assert seen["observation"].dtype == np.float32
+    assert seen["action_mask"].dtype == np.bool_
+    assert not mask[0, 1]
+
+
+def test_from_callable_acts_on_one_state(key):
+    state = Tally().init(key)
+    agent = agents.from_callable(first_legal)
+    assert agent.name == "first_legal"
+    assert int(agent.act(state, key)) == 0
+    with pytest.raises(jax.errors.TracerArrayConversionError):
+        jax.jit(agent.act)(state, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (np.zeros(3, np.int32), r"integers of shape \(2,\), not int32 of shape \(3,\)"),
+        (np.zeros((2, 1), np.int32), r"of shape \(2, 1\)"),
+        (np.zeros(2), "not float64"),
+        (np.array([0, 1]), "illegal action 1"),
+        (np.array([0, -1]), "illegal action -1"),
+        (np.array([0, 2]), "illegal action 2"),
+    ],
+)
+def test_bad_answers_name_the_agent(answer, message):
+    agent = agents.from_callable(lambda observation, action_mask: answer, name="mine")
+    with pytest.raises(ValueError, match=f"agent 'mine' .*{message}"):
+        agent.act_numpy(np.zeros((2, 3)), np.array([[True, True], [True, False]]))
+
+
+def test_from_callable_needs_a_function():
+    with pytest.raises(TypeError, match=r"\(observation, action_mask\) -> actions, not 3"):
+        agents.from_callable(3)  # type: ignore[arg-type]
