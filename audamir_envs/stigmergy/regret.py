@@ -91,8 +91,8 @@ def regret(
     table = solve(side, cache) if table is None else table
     if table.side != side:
         raise ValueError(f"the table is of side {table.side}, not {side}")
-    if isinstance(positions, int):
-        starts = sample_positions(table, komi, positions)
+    if isinstance(positions, (int, np.integer)):
+        starts = sample_positions(table, komi, int(positions))
     else:
         starts = [_read(table, each) if isinstance(each, str) else each for each in positions]
     if not starts:
