@@ -155,9 +155,9 @@ def resolve(env: Environment, agents: Sequence[Agent | str]) -> tuple[list[Agent
     """The agents, texts being loaded, and a label for each: as written, equal ones told apart by ``#2``, ``#3``, ..."""
     entrants: list[Agent] = []
     labels: list[str] = []
-    for agent in agents:
-        text = agent if isinstance(agent, str) else agent.name
-        count = sum(label.split("#")[0] == text for label in labels)
+    written = [agent if isinstance(agent, str) else agent.name for agent in agents]
+    for place, (text, agent) in enumerate(zip(written, agents, strict=True)):
+        count = written[:place].count(text)
         labels.append(text if count == 0 else f"{text}#{count + 1}")
         entrants.append(load_agent_text(env, agent) if isinstance(agent, str) else agent)
     return entrants, tuple(labels)

@@ -8,7 +8,6 @@ cost, however many lanes have finished and however unlike the agents are.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -92,7 +91,7 @@ def play(
     check(games=games, seed=seed, opening_plies=opening_plies, max_plies=max_plies, batch=batch)
     limit = min(max_plies or env.max_steps, env.max_steps)
     size = min(batch or _BATCH, games)
-    program = _program(env, tuple(agents), size, opening_plies, limit)
+    program = _Program(env, tuple(agents), size, opening_plies, limit)
     root = jax.random.key(seed)
     keys = np.asarray(_start_keys(root, np.asarray(starts, np.uint32)))
     decision_key = jax.random.fold_in(root, np.uint32(0xFFFFFFFF))  # no start has this number
@@ -179,11 +178,6 @@ def illegal_action(env: Environment, agent: Agent, action: int, ply: int) -> str
     return f"agent {agent.name!r} played the illegal action {action}{text} at ply {ply} of {env.id}"
 
 
-@functools.lru_cache(maxsize=8)  # so that evaluating again (in a training loop, say) does not compile again
-def _program(env: Environment, agents: tuple[Agent, ...], size: int, opening_plies: int, limit: int) -> _Program:
-    return _Program(env, agents, size, opening_plies, limit)
-
-
 class _Program:
     """The jitted functions of one kind of run."""
 
@@ -200,7 +194,6 @@ class _Program:
         self._chunk = jax.jit(self._advance, donate_argnums=0)
         self._decide = jax.jit(self._decisions)
         self._apply = jax.jit(self._step, donate_argnums=0)
-        self._compiled = False
 
     def empty(self, words: int) -> Lanes:
         """Lanes that hold no game."""
@@ -223,11 +216,8 @@ class _Program:
 
     def compile(self, lanes: Lanes, key: Array) -> None:
         """Compiles by running on empty lanes, which plays nothing."""
-        if self._compiled:
-            return
         idle = self.begin(lanes, lanes.game, lanes.key, lanes.seats)
         jax.block_until_ready(self.advance(idle, key, 0))
-        self._compiled = True
 
     def advance(self, lanes: Lanes, key: Array, ply: int) -> tuple[Lanes, int]:
         """Plays a few plies; the lanes and the number of decisions. Consumes key together with the run's ply."""

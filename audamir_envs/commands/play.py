@@ -75,7 +75,7 @@ class Game:
     def __init__(
         self, env: Environment, seat: int, names: list[str], agents: list[Agent], seed: int, position: str | None
     ) -> None:
-        self.env, self.seat = env, seat
+        self.env, self.seat, self.seed = env, seat, seed
         # Opponents are named in seat order after the person's own.
         seats = [(seat + 1 + i) % env.num_players for i in range(env.num_players - 1)]
         self.agents = dict(zip(seats, agents, strict=True))
@@ -92,7 +92,7 @@ class Game:
 
     def play(self) -> None:
         """Plays to the end, or until the person leaves. Raises: EOFError, KeyboardInterrupt."""
-        print(f"You are {self._name(self.seat)}. Type help for what you can type.")
+        print(f"You are {self._name(self.seat)}, seed {self.seed}. Type help for what you can type.")
         resigned = False
         while not (resigned or bool(self.now.state.terminated | self.now.state.truncated)):
             mover = int(self.now.state.current_player)

@@ -31,7 +31,7 @@ class Window:
         import tkinter
 
         try:
-            self._image = tkinter.PhotoImage(data=_ppm(to_rgb(scene, self.scale)), format="PPM")
+            self._image = tkinter.PhotoImage(master=self._root, data=_ppm(to_rgb(scene, self.scale)), format="PPM")
             self._label.configure(image=self._image)
             self._root.title(scene.title or self.title)
             self._root.update()

@@ -1,11 +1,16 @@
 """The two writers against what the shapes say: colours where they must be, and nothing without a display missing."""
 
 import copy
+import io
 import pickle
+import sys
+import types
 import xml.etree.ElementTree as ElementTree
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from audamir_envs.drawing import Circle, Line, Polygon, Scene, Text, Window, to_rgb, to_svg
 from audamir_envs.drawing.scene import axial_centre, hexagon
@@ -129,3 +134,63 @@ def test_hexagons_of_a_grid_touch_and_do_not_overlap():
         other = np.array(hexagon(*axial_centre(q, r, radius), radius))
         distance = np.abs(corners[:, None] - other[None]).max(axis=-1)
         assert (distance < 1e-9).sum() == 2  # two corners, one edge
+
+
+@pytest.fixture
+def tk(monkeypatch):
+    """A stand-in for tkinter that keeps what it is told."""
+
+    class Error(Exception):
+        pass
+
+    class Root:
+        closed = False
+        windows: ClassVar[list] = []
+
+        def __init__(self):
+            self.windows.append(self)
+
+        def title(self, text):
+            self.text = text
+
+        def update(self):
+            if self.closed:
+                raise Error("application has been destroyed")
+
+        def destroy(self):
+            self.closed = True
+
+    class Label:
+        def __init__(self, master):
+            self.master = master
+
+        def pack(self):
+            pass
+
+        def configure(self, image):
+            self.master.image = image
+
+    module = types.ModuleType("tkinter")
+    module.Tk, module.Label, module.TclError = Root, Label, Error
+    module.PhotoImage = lambda master, data, format: (data, format)
+    monkeypatch.setitem(sys.modules, "tkinter", module)
+    return module
+
+
+def test_human_with_a_display(scene, tk):
+    window = Window()
+    assert window.show(scene) is True
+    assert window.show(scene) is True
+    (root,) = tk.Tk.windows  # one window for both
+    data, kind = root.image
+    assert kind == "PPM"
+    with Image.open(io.BytesIO(data)) as picture:
+        np.testing.assert_array_equal(np.array(picture), to_rgb(scene))
+    assert root.text == scene.title
+    root.destroy()  # as the user does
+    assert window.show(scene) is False
+    assert len(tk.Tk.windows) == 1  # and no new one pops up
+    window.close()
+    assert window.show(scene) is True
+    window.close()
+    assert tk.Tk.windows[1].closed
