@@ -41,7 +41,8 @@ def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray
     try:
         files.write_bytes(path, content)
     except OSError as error:
-        raise OSError(error.errno, f"cannot write {path}: {os.strerror(error.errno or 0)}; what was there stays") from None
+        why = os.strerror(error.errno or 0)
+        raise OSError(error.errno, f"cannot write {path}: {why}; what was there stays") from None
 
 
 def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -85,7 +86,9 @@ def unflatten(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return tree
 
 
-def save_level(path: str | os.PathLike[str], env: Environment, config: HexConfig, parameters: Any, **facts: Any) -> None:
+def save_level(
+    path: str | os.PathLike[str], env: Environment, config: HexConfig, parameters: Any, **facts: Any
+) -> None:
     """Writes a level.
 
     Args: env: any environment of its game; facts: what else the header says (budget, commit, results), JSON each.
@@ -115,7 +118,9 @@ def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[HexNetwork, A
     header = {name: text if name in plain else json.loads(text) for name, text in raw.items()}
     observation = [env.observation_shape[-1], np.dtype(env.observation_dtype).name]
     if header["observation"] != observation:
-        raise CheckpointError(f"{path} expects observations {header['observation']}; those of {env_id} are {observation}")
+        raise CheckpointError(
+            f"{path} expects observations {header['observation']}; those of {env_id} are {observation}"
+        )
     network = make_network(_config(path, header["network"]))
     parameters = unflatten(arrays)
     expected = jax.eval_shape(
@@ -126,7 +131,7 @@ def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[HexNetwork, A
     for name in sorted(wanted.keys() | found.keys()):
         if wanted.get(name) != found.get(name):
             raise CheckpointError(
-                f"{path}: parameter {name} is {found.get(name, 'missing')}; the network needs {wanted.get(name, 'none')}"
+                f"{path}: parameter {name} is {found.get(name, 'missing')}, not {wanted.get(name, 'in use')}"
             )
     return network, parameters, header
 
@@ -136,12 +141,13 @@ def _named(tree: Any) -> list[tuple[str, Any]]:
     return [("/".join(str(key.key) for key in path), leaf) for path, leaf in leaves]
 
 
-def _config(path: str | os.PathLike[str], fields: dict[str, Any]) -> HexConfig:
+def _config(path: str | os.PathLike[str], fields: Any) -> HexConfig:
     known = {field.name: field for field in dataclasses.fields(HexConfig)}
     current = HexConfig.__dataclass_fields__["architecture"].default
     if set(fields) != set(known) or fields["architecture"] != current:
         raise CheckpointError(f"{path} has a network {fields.get('architecture')!r}; this version reads {current!r}")
-    return HexConfig(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
+    return HexConfig(**values)
 
 
 def shipped(env_id: str) -> dict[str, Path]:
@@ -161,10 +167,10 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any)
     """
     env_id = env_or_id if isinstance(env_or_id, str) else env_or_id.id
     levels = shipped(env_id)
-    name, _, suffix = path_or_name.partition("-policy")
     path: str | os.PathLike[str] = path_or_name
     bare = bool(settings.pop("policy", False))
-    if not path_or_name.endswith(".safetensors") and os.sep not in path_or_name and not suffix:
+    if not path_or_name.endswith(".safetensors") and os.sep not in path_or_name:
+        name = path_or_name.removesuffix("-policy")
         if name not in levels:
             known = ", ".join(levels) or "none"
             raise ValueError(f"no level {path_or_name!r} comes with {env_id}: there is {known}; or give a file's path")

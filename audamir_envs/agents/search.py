@@ -1,8 +1,8 @@
 """Gumbel AlphaZero's search (mctx) over the functional environments, for play and for training.
 
-A node keeps the game's position alone. Of its legal actions only the most likely few are *slots* of the tree, since the
-tree's cost grows with the actions of a node; at the root these are the best by policy plus Gumbel noise, so that drawing
-actions without replacement is still exact.
+A node keeps the game's position alone. Of its legal actions only the most likely few are *slots* of the tree, since
+the tree's cost grows with the actions of a node; at the root these are the best by policy plus Gumbel noise, so that
+drawing actions without replacement is still exact.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import mctx
 from audamir_envs.agents.networks import HexOutput
 from audamir_envs.core import Array, Environment, Pytree
 
+_mctx: Any = mctx  # its dataclasses hide their fields from type checkers
 _ILLEGAL = -1e9  # a logit that no softmax gives any weight
 
 
@@ -81,7 +82,7 @@ def search(
     slot_legal = jnp.take_along_axis(legal, slot_action, axis=1)
     slot_gumbel = jnp.take_along_axis(gumbel, slot_action, axis=1)
 
-    def expand(_: Any, __: Array, slot: Array, node: tuple[Any, Array]) -> tuple[mctx.RecurrentFnOutput, Any]:
+    def expand(_: Any, __: Array, slot: Array, node: tuple[Any, Array]) -> tuple[Any, Any]:
         before, node_slots = node
         action = jnp.take_along_axis(node_slots, slot[:, None], axis=1)[:, 0].astype(jnp.int32)
         mover = jax.vmap(env.mover)(before)
@@ -92,7 +93,7 @@ def search(
         next_mover = jax.vmap(env.mover)(after)
         found = evaluate(jax.vmap(env.observe_game)(after, next_mover))
         likely, child_slots = jax.lax.top_k(mask_logits(found.logits, jax.vmap(env.legal_actions)(after)), slots)
-        output = mctx.RecurrentFnOutput(
+        output = _mctx.RecurrentFnOutput(
             reward=jnp.where(over, reward, jnp.float32(0)),
             discount=jnp.where(over, jnp.float32(0), jnp.where(next_mover == mover, jnp.float32(1), jnp.float32(-1))),
             prior_logits=likely,
@@ -107,10 +108,10 @@ def search(
     considered = min(config.considered, slots)
     # mctx mixes integers and floats; this is the only place that lets it.
     with jax.numpy_dtype_promotion("standard"):
-        tree = mctx.search(
+        tree = _mctx.search(
             params=(),
             rng_key=keys[0],  # nothing in this search draws from it
-            root=mctx.RootFnOutput(
+            root=_mctx.RootFnOutput(
                 prior_logits=mask_logits(slot_logits, slot_legal),
                 value=root.value,
                 embedding=(games, slot_action.astype(number)),
@@ -127,24 +128,30 @@ def search(
             ),
             num_simulations=config.simulations,
             invalid_actions=(~slot_legal).astype(jnp.float32),
-            extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=slot_gumbel),
+            extra_data=_mctx.GumbelMuZeroExtraData(root_gumbel=slot_gumbel),
         )
-        completed = jax.vmap(qtransform, in_axes=(0, None))(tree, tree.ROOT_INDEX)
         summary = tree.summary()
     visits, qvalues = summary.visit_counts, summary.qvalues
     visited = visits > 0
 
+    # Actions without a visit, in a slot or not, are taken to be worth what the root is; then all Q are brought to 0..1.
+    prior = jnp.where(slot_legal, jnp.exp(slot_logits), jnp.float32(0))
+    mixed = _mixed_value(root.value, prior, qvalues, visits)
+    completed = jnp.where(visited, qvalues, mixed[:, None])
+    low, high = jnp.min(completed, axis=1), jnp.max(completed, axis=1)
+    strength = (config.visit_offset + jnp.max(visits, axis=1).astype(jnp.float32)) * config.value_scale
+    strength = strength / jnp.maximum(high - low, jnp.float32(1e-8))
+    advantage = strength[:, None] * (completed - low[:, None])
+    rest_advantage = strength * (mixed - low)
+
     # The action: best by noise, policy and Q among the most visited, as sequential halving leaves them.
     finalists = slot_legal & (visits == jnp.max(visits, axis=1, keepdims=True))
-    best = jnp.argmax(jnp.where(finalists, slot_gumbel + slot_logits + completed, -jnp.inf), axis=1)
+    best = jnp.argmax(jnp.where(finalists, slot_gumbel + slot_logits + advantage, -jnp.inf), axis=1)
 
-    # The improved policy; every action without a visit, in a slot or not, has the same completed Q.
-    prior = jnp.where(slot_legal, jnp.exp(slot_logits), jnp.float32(0))
-    rest_prior = jnp.maximum(1 - jnp.sum(prior, axis=1), jnp.float32(0))
-    unvisited_q = jnp.max(jnp.where(visited, jnp.float32(_ILLEGAL), completed), axis=1)
-    top_q = jnp.max(completed, axis=1)
-    weight = prior * jnp.exp(completed - top_q[:, None])
-    rest = jnp.where(jnp.any(~visited, axis=1), rest_prior * jnp.exp(unvisited_q - top_q), jnp.float32(0))
+    # The improved policy.
+    top = jnp.maximum(jnp.max(advantage, axis=1), rest_advantage)
+    weight = prior * jnp.exp(advantage - top[:, None])
+    rest = jnp.maximum(1 - jnp.sum(prior, axis=1), jnp.float32(0)) * jnp.exp(rest_advantage - top)
     total = jnp.sum(weight, axis=1) + rest
     tried = jnp.where(visited, weight, jnp.float32(0))
     value = jnp.sum(tried * qvalues, axis=1) / jnp.maximum(jnp.sum(tried, axis=1), jnp.float32(1e-20))
@@ -157,3 +164,14 @@ def search(
         raw_value=root.value,
         entropy=-jnp.sum(jnp.where(legal, jnp.exp(logits) * logits, jnp.float32(0)), axis=1),
     )
+
+
+def _mixed_value(value: Array, prior: Array, qvalues: Array, visits: Array) -> Array:
+    """float32 [batch]: the network's value and the visited Q, weighted by visits (appendix D of Gumbel MuZero's paper).
+
+    Args: value [batch]; prior, qvalues float32 and visits int32 [batch, slots].
+    """
+    seen = jnp.where(visits > 0, prior, jnp.float32(0))
+    of_visited = jnp.sum(seen * qvalues, axis=1) / jnp.maximum(jnp.sum(seen, axis=1), jnp.float32(1e-20))
+    count = jnp.sum(visits, axis=1).astype(jnp.float32)
+    return (value + count * of_visited) / (count + 1)

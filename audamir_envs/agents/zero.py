@@ -1,4 +1,4 @@
-"""The learned levels of the games on hexagonal boards: ``zero`` (network and search), ``zero-policy`` (network alone)."""
+"""The learned levels on hexagonal boards: ``zero`` (network and search) and ``zero-policy`` (network alone)."""
 
 from __future__ import annotations
 

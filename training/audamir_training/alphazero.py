@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,13 +15,16 @@ import optax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from audamir_envs import registry
+from audamir_envs.agents.checkpoints import save_level
+from audamir_envs.agents.loading import make_agent
 from audamir_envs.agents.networks import HexConfig, bind, init_parameters, make_network
 from audamir_envs.agents.search import SearchConfig
-from audamir_envs.core import Array, Pytree
-from audamir_training import games, losses, replay, selfplay
+from audamir_envs.agents.zero import Zero
+from audamir_envs.core import Array, Pytree, State
+from audamir_training import evaluation, games, losses, replay, selfplay
+from audamir_training.devices import AXIS
 from audamir_training.settings import AlphaZeroSettings
-
-AXIS = "data"
 
 
 class LearnerState(Pytree):
@@ -40,10 +44,13 @@ class AlphaZeroState(Pytree):
     replay: tuple[replay.Replay, ...]  # by variant; [length, lanes], spread likewise
     iteration: Array  # int32 []
     positions: Array  # int32 []: plies played so far in all lanes
+    games: Array  # int32 []: games finished
 
 
 class AlphaZero:
     """The algorithm for one game under settings, on a mesh; see ``runs.Algorithm`` for what a run asks of it."""
+
+    name = "alphazero"
 
     def __init__(self, settings: AlphaZeroSettings, mesh: Mesh) -> None:
         """Raises: ValueError for settings that do not fit each other, the game or the mesh."""
@@ -85,7 +92,8 @@ class AlphaZero:
         for number, variant in enumerate(self.variants):
             lane_key = jax.random.fold_in(jax.random.fold_in(key, 1), number)
             count = self.settings.lanes
-            begin = functools.partial(selfplay.begin, variant, self.play_settings)
+            # The first games begin anywhere, or all would end together and the first to learn from be the shortest.
+            begin = functools.partial(selfplay.begin, variant, variant.longest // 2)
             fresh = selfplay.Lanes(
                 game=jax.jit(begin)(jax.random.split(lane_key, count)),
                 ply=jnp.zeros(count, jnp.int32),
@@ -99,6 +107,7 @@ class AlphaZero:
             replay=tuple(rings),
             iteration=jnp.int32(0),
             positions=jnp.int32(0),
+            games=jnp.int32(0),
         )
         return self.place(state)
 
@@ -125,16 +134,61 @@ class AlphaZero:
             replay=tuple(rings),
             iteration=state.iteration + 1,
             positions=positions,
+            games=state.games + played["games"].astype(jnp.int32),
         )
-        return state, played | learned
+        return state, played | learned | {"all_games": state.games.astype(jnp.float32)}
+
+    def iteration(self, state: AlphaZeroState) -> int:
+        """Iterations made."""
+        return int(state.iteration)
 
     def positions(self, state: AlphaZeroState) -> int:
-        """How many positions have been played."""
+        """Positions played in all lanes."""
         return int(state.positions)
 
     def player(self, state: AlphaZeroState) -> Any:
         """The parameters to play with."""
         return state.learner.average
+
+    def match(self, opponent: str, games: int) -> Callable[[Any, Array], tuple[Array, Array]]:
+        """Games of search against a level under the options ``evaluate_options``, two random plies first."""
+        settings = self.settings
+        options = registry.environment_class(settings.env).OPTIONS
+        chosen = {}
+        for part in filter(None, settings.evaluate_options.split(",")):
+            name, _, value = part.partition("=")
+            if name not in options:
+                raise ValueError(
+                    f"evaluate_options: {settings.env} has no option {name!r}; it has {', '.join(options)}"
+                )
+            chosen[name] = options[name].parse(name, value)
+        env = registry.make(settings.env, **chosen)
+        config = _search_config(settings, settings.evaluate_simulations)
+
+        def learner(parameters: Any, states: State, key: Array) -> Array:
+            return Zero(settings.env, self.network, parameters, config).act_batch(states, key)
+
+        level: Any = make_agent(env, opponent)
+        limit = min(env.max_steps, 2 * max(variant.longest for variant in self.variants))
+        return evaluation.two_player_match(env, learner, level, games, 2, limit)
+
+    def export(self, path: Path, parameters: Any, facts: dict[str, Any]) -> None:
+        """Writes a level. Raises: OSError."""
+        save_level(path, self.variants[0].env, self.config, parameters, **facts)
+
+    def summary(self, metrics: dict[str, float]) -> dict[str, str]:
+        """Games, losses and entropy."""
+        plies = self.settings.lanes * self.settings.plies
+        games = max(metrics["games"], 1e-9)
+        return {
+            "games": f"{metrics['all_games']:,.0f}",
+            "plies a game": f"{metrics['length'] / games:.0f}",
+            "drawn": f"{metrics['drawn'] / games:.1%}",
+            "loss of policy, value": f"{metrics['policy_loss']:.3f}, {metrics['value_loss']:.3f}",
+            "loss of ownership, score": f"{metrics['ownership_loss']:.3f}, {metrics['score_loss']:.4f}",
+            "policy's entropy": f"{metrics['entropy'] / plies:.2f}",
+            "learning rate": f"{metrics['learning_rate']:.1e}",
+        }
 
     # How it is done.
 
@@ -218,7 +272,8 @@ class AlphaZero:
         each = settings.batch // settings.groups
         newest = jnp.maximum(positions.astype(jnp.float32) * settings.window_share, settings.window_positions)
         newest = (newest / settings.lanes).astype(jnp.int32)
-        drawn = replay.draw(ring, keys, self.steps * each, newest)
+        time, lane, weight = replay.draw(ring, keys, self.steps * each, newest)
+        weight = jnp.where(positions >= settings.warmup_positions, weight, jnp.float32(0))
         turn_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
         turns = jax.vmap(lambda key: jax.random.randint(key, (self.steps * each,), 0, 12, jnp.int32))(turn_keys)
 
@@ -243,8 +298,8 @@ class AlphaZero:
             zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
             total, _ = jax.lax.scan(part, zeros, chosen)
             gradients, sums = jax.lax.psum(total, AXIS)
-            samples = jnp.maximum(sums["samples"], jnp.float32(1))
-            gradients, sums = jax.tree.map(lambda leaf: leaf / samples, (gradients, sums))
+            samples = sums.pop("samples")
+            gradients, sums = jax.tree.map(lambda leaf: leaf / jnp.maximum(samples, jnp.float32(1)), (gradients, sums))
             with jax.numpy_dtype_promotion("standard"):  # Adam raises a number to an integer power
                 updates, optimiser = self.optimiser.update(gradients, learner.optimiser, learner.parameters)
             parameters = jax.tree.map(lambda old, update: old - rate * update, learner.parameters, updates)
@@ -254,7 +309,7 @@ class AlphaZero:
             after = LearnerState(
                 parameters=parameters, average=average, optimiser=optimiser, updates=learner.updates + 1
             )
-            after = jax.tree.map(lambda new, old: jnp.where(sums["samples"] > 0, new, old), after, learner)
+            after = jax.tree.map(lambda new, old: jnp.where(samples > 0, new, old), after, learner)
             return after, sums | {"gradient_norm": optax.global_norm(gradients)}
 
         def part_shape(learner: LearnerState, chosen: tuple[Array, ...]) -> Any:
@@ -263,7 +318,7 @@ class AlphaZero:
                 learner.parameters, losses.gather(variant, self.tables[number], ring, time, lane, weight, turn)
             )
 
-        learner, sums = jax.lax.scan(step, learner, tuple(by_step(leaf) for leaf in (*drawn, turns)))
+        learner, sums = jax.lax.scan(step, learner, tuple(by_step(leaf) for leaf in (time, lane, weight, turns)))
         means = jax.tree.map(jnp.mean, sums)
         return learner, means | {"learning_rate": rate, "window": newest.astype(jnp.float32) * settings.lanes}
 
@@ -285,14 +340,15 @@ def _replay_specs(ring: replay.Replay) -> Any:
     return specs.replace(cursor=P(), filled=P())
 
 
-def _play_settings(settings: AlphaZeroSettings) -> selfplay.PlaySettings:
-    def config(simulations: int) -> SearchConfig:
-        return SearchConfig(simulations, min(settings.considered, simulations), settings.slots)
+def _search_config(settings: AlphaZeroSettings, simulations: int) -> SearchConfig:
+    return SearchConfig(simulations, min(settings.considered, simulations), settings.slots)
 
+
+def _play_settings(settings: AlphaZeroSettings) -> selfplay.PlaySettings:
     return selfplay.PlaySettings(
         plies=settings.plies,
-        full=config(settings.simulations),
-        fast=config(settings.fast_simulations),
+        full=_search_config(settings, settings.simulations),
+        fast=_search_config(settings, settings.fast_simulations),
         full_share=settings.full_share,
         opening_plies=settings.opening_plies,
         random_share=settings.random_share,

@@ -1,4 +1,4 @@
-"""What the trainers must know of each game on a hexagonal board: layouts to play, final ownership, planes, symmetries."""
+"""What training must know of each game on a hexagonal board: layouts, final ownership, planes and symmetries."""
 
 from __future__ import annotations
 

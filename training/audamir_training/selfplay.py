@@ -38,8 +38,8 @@ class PlaySettings:
     noise_floor: float
 
 
-def begin(variant: Variant, settings: PlaySettings, keys: Array) -> Any:
-    """[lanes] positions of new games after a random number of random plies. Consumes keys [lanes]."""
+def begin(variant: Variant, opening_plies: int, keys: Array) -> Any:
+    """[lanes] positions of new games after 0 to ``opening_plies`` random plies. Consumes keys [lanes]."""
     env = variant.env
     cumulated = jnp.cumsum(jnp.asarray(variant.weights, jnp.float32))
 
@@ -48,7 +48,7 @@ def begin(variant: Variant, settings: PlaySettings, keys: Array) -> Any:
         chosen = jnp.searchsorted(cumulated, jax.random.uniform(start_key, (), jnp.float32)).astype(jnp.int32)
         last = len(variant.weights) - 1
         game = jax.tree.map(lambda leaf: leaf[jnp.minimum(chosen, last)], variant.starts)
-        plies = jax.random.randint(length_key, (), 0, settings.opening_plies + 1, jnp.int32)
+        plies = jax.random.randint(length_key, (), 0, opening_plies + 1, jnp.int32)
 
         def play(game: Any, step: tuple[Array, Array]) -> tuple[Any, None]:
             number, key = step
@@ -57,8 +57,8 @@ def begin(variant: Variant, settings: PlaySettings, keys: Array) -> Any:
             goes_on = (number < plies) & ~(outcome.terminated | outcome.truncated)
             return jax.tree.map(lambda new, old: jnp.where(goes_on, new, old), after, game), None
 
-        steps = jnp.arange(settings.opening_plies, dtype=jnp.int32)
-        return jax.lax.scan(play, game, (steps, jax.random.split(play_key, settings.opening_plies)))[0]
+        steps = jnp.arange(opening_plies, dtype=jnp.int32)
+        return jax.lax.scan(play, game, (steps, jax.random.split(play_key, opening_plies)))[0]
 
     return jax.vmap(one)(keys)
 
@@ -92,7 +92,7 @@ def record(variant: Variant, lanes: Lanes, found: Searched, full: Array, random:
 def play(
     variant: Variant, settings: PlaySettings, evaluate: Evaluate, lanes: Lanes, key: Array
 ) -> tuple[Lanes, replays.Replay, dict[str, Array]]:
-    """Plays ``settings.plies`` plies in every lane. Consumes key; what a lane does depends on its number, not its place.
+    """Plays ``settings.plies`` plies in every lane. Consumes key; a lane's draws depend on its number, not its place.
 
     Returns: the lanes; the plies for the replay [plies, lanes]; sums over lanes and plies, float32 [] each.
     """
@@ -109,8 +109,11 @@ def play(
         def with_config(config: SearchConfig) -> Searched:
             return search(env, evaluate, lanes.game, legal, keys[:, 0], config, noise)
 
-        full = jax.random.uniform(kind_key, (), jnp.float32) < settings.full_share
-        found = jax.lax.cond(full, lambda: with_config(settings.full), lambda: with_config(settings.fast))
+        if settings.full_share >= 1:
+            full, found = jnp.bool_(True), with_config(settings.full)
+        else:
+            full = jax.random.uniform(kind_key, (), jnp.float32) < settings.full_share
+            found = jax.lax.cond(full, lambda: with_config(settings.full), lambda: with_config(settings.fast))
         random = jax.vmap(lambda key: jax.random.uniform(key, (), jnp.float32))(keys[:, 1]) < settings.random_share
         action = jnp.where(random, jax.vmap(sample_legal)(keys[:, 2], legal), found.action)
         random = random & (action != found.action)
@@ -130,7 +133,7 @@ def play(
         def renew(old: Array, new: Array) -> Array:
             return jnp.where(plies.over.reshape(-1, *[1] * (old.ndim - 1)), new, old)
 
-        game = jax.tree.map(renew, after, begin(variant, settings, keys[:, 3]))
+        game = jax.tree.map(renew, after, begin(variant, settings.opening_plies, keys[:, 3]))
         lanes = Lanes(game=game, ply=jnp.where(plies.over, jnp.int32(0), length), number=lanes.number)
         return lanes, (plies, sums)
 

@@ -49,6 +49,22 @@ class AlphaZeroSettings:
     score_weight: float = setting(0.5, "of the final score in the loss")
 
     replay_positions: int = setting(400_000, "length of the replay, fast plies included")
+    warmup_positions: int = setting(10_000, "played before learning begins")
     window_positions: int = setting(60_000, "newest positions to learn from at first")
     window_share: float = setting(0.5, "later on the newest part of all positions, until the replay is full")
+    evaluate_simulations: int = setting(32, "of the learner in evaluations")
+    evaluate_options: str = setting("", "environment options of evaluations, such as side=5,komi=0")
+
     groups: int = setting(8, "parts of the lanes that draw for themselves; a multiple of the devices")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSettings:
+    """How long a run goes on and what it reports; may differ from sitting to sitting."""
+
+    minutes: float = setting(30.0, "of training, all sittings together, evaluations and compiling included")
+    save_minutes: float = setting(5.0, "between two saves of the whole state")
+    log_seconds: float = setting(10.0, "between two lines of metrics")
+    evaluate_minutes: float = setting(10.0, "between two evaluations; 0: none")
+    evaluate_games: int = setting(64, "against each opponent, an even number")
+    opponents: str = setting("weak,normal,strong", "levels to be evaluated against, by commas")

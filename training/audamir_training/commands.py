@@ -1,0 +1,123 @@
+"""``audamir train``, ``audamir plot`` and ``audamir export``, found by their entry points; each takes its own words."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from audamir_envs.cli import Parser
+from audamir_training import presets
+from audamir_training.settings import AlphaZeroSettings, RunSettings
+
+_NOT_FLAGS = ("env",)  # given by position
+_GROUPS = (("the run", RunSettings), ("AlphaZero (colony-v0, stigmergy-v0)", AlphaZeroSettings))
+
+
+def train(arguments: Sequence[str]) -> int:
+    """Trains a level from nothing, or goes on with the run in the folder.
+
+    Returns: 0; 130 or 143 after SIGINT or SIGTERM (the state is saved then too).
+    Raises: ValueError for settings that are not valid; CheckpointError, OSError as ``runs.Run.go``.
+    """
+    parser = _parser("train", "Trains a level by self-play, or goes on with the run in DIR.", _TRAIN_EXAMPLE)
+    parser.add_argument("env", help="environment id, such as colony-v0")
+    parser.add_argument("--preset", choices=presets.NAMES, help="settings to start from (default: small)")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the run's folder")
+    parser.add_argument("--quiet", action="store_true", help="show nothing while training")
+    distributed = parser.add_argument_group("several processes; what is not given comes from the cluster's environment")
+    distributed.add_argument("--distributed", action="store_true", help="join the other processes of the run")
+    distributed.add_argument("--coordinator", metavar="HOST:PORT", help="address of the first process")
+    distributed.add_argument("--processes", type=int, metavar="N", help="how many there are")
+    distributed.add_argument("--process", type=int, metavar="I", help="which of them this is, from 0")
+    for title, kind in _GROUPS:
+        group = parser.add_argument_group(title)
+        for field in dataclasses.fields(kind):
+            if field.name not in _NOT_FLAGS:
+                _add_flag(group, field)
+    args = parser.parse_args(arguments)
+
+    # JAX must not touch a device before the processes have joined; what would is imported after that.
+    from audamir_training import devices
+
+    if args.distributed:
+        devices.connect(args.coordinator, args.processes, args.process)
+    from audamir_training.display import Display
+    from audamir_training.runs import Run
+
+    settings, run_settings = _settings(args)
+    algorithm = build(settings)
+    quiet = args.quiet or not devices.is_writer()
+    display = Display(f"{args.env} in {args.out}", run_settings.minutes, quiet)
+    return Run(algorithm, run_settings, args.out, display, {"env": args.env}).go()
+
+
+def plot(arguments: Sequence[str]) -> int:
+    """Draws a run's curves. Raises: ValueError without lines to draw; OSError."""
+    parser = _parser("plot", "Draws the curves of a run as PNG.", "audamir plot runs/c1")
+    parser.add_argument("run", type=Path, metavar="DIR", help="the run's folder")
+    parser.add_argument("--png", type=Path, metavar="FILE", help="default: curves.png in the folder")
+    args = parser.parse_args(arguments)
+    from audamir_training import plots
+
+    target = args.png or args.run / "curves.png"
+    plots.draw(args.run, target)
+    print(target)
+    return 0
+
+
+def export(arguments: Sequence[str]) -> int:
+    """Writes a run's level and its card. Raises: FileNotFoundError, CheckpointError, OSError."""
+    parser = _parser("export", "Writes a run's level and its card.", "audamir export runs/c1 levels/colony-v0")
+    parser.add_argument("run", type=Path, metavar="DIR", help="the run's folder")
+    parser.add_argument("target", type=Path, metavar="TO", help="a folder, or a file that ends in .safetensors")
+    parser.add_argument("--last", action="store_true", help="the newest parameters, not the best measured")
+    args = parser.parse_args(arguments)
+    from audamir_training import exporting
+
+    for path in exporting.export(args.run, args.target, last=args.last):
+        print(path)
+    return 0
+
+
+def build(settings: Any) -> Any:
+    """The algorithm of settings, on all devices. Raises: ValueError for settings that are not valid."""
+    from audamir_training import devices
+    from audamir_training.alphazero import AlphaZero
+
+    return AlphaZero(settings, devices.mesh())
+
+
+def _settings(args: argparse.Namespace) -> tuple[Any, RunSettings]:
+    from audamir_training import storage
+    from audamir_training.runs import STATE
+
+    flags = {name: value for name, value in vars(args).items() if value is not None}
+    settings, run_settings = presets.preset(args.env, args.preset or "small")
+    path = args.out / STATE
+    if path.is_file():
+        facts = storage.read_facts(path)
+        if facts["env"] != args.env:
+            raise ValueError(f"{args.out} holds a run of {facts['env']}, not of {args.env}: use another --out")
+        settings = presets.settings_class(facts["algorithm"])(**facts["settings"])
+    return presets.changed(settings, flags), presets.changed(run_settings, flags)
+
+
+_TRAIN_EXAMPLE = "audamir train colony-v0 --preset quick --minutes 4 --out runs/c1"
+
+
+def _parser(name: str, description: str, example: str) -> Parser:
+    return Parser(
+        prog=f"audamir {name}",
+        description=description,
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _add_flag(group: Any, field: dataclasses.Field) -> None:
+    kind = {"int": int, "float": float, "str": str}[str(field.type)]
+    text = f"{field.metadata['help']} ({field.default!r} unless the preset says otherwise)".replace("%", "%%")
+    group.add_argument(f"--{field.name.replace('_', '-')}", type=kind, help=text, metavar=kind.__name__.upper())

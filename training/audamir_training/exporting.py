@@ -1,0 +1,92 @@
+"""From a run to a level that ``make_agent`` loads, with its card."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from audamir_envs import __version__, files
+from audamir_envs.agents.checkpoints import read_tensors, write_tensors
+from audamir_training import metrics, presets, storage
+from audamir_training.commands import build
+from audamir_training.runs import BEST, STATE
+
+
+def export(folder: Path, target: Path, last: bool = False) -> tuple[Path, Path]:
+    """Writes the level (``zero.safetensors`` where the target is a folder) and ``card.md`` beside it.
+
+    Args: last: the newest parameters instead of the best measured ones.
+    Raises: FileNotFoundError for a folder without a run; CheckpointError; OSError.
+    """
+    path = target if target.suffix == ".safetensors" else target / "zero.safetensors"
+    if last or not (folder / BEST).is_file():
+        _newest(folder, path)
+    else:
+        arrays, header = read_tensors(folder / BEST)
+        header.pop("checksum", None)
+        write_tensors(path, arrays, header | {"commit": json.dumps(_commit())})
+    card = path.parent / "card.md"
+    files.write_text(card, _card(path))
+    return path, card
+
+
+def _newest(folder: Path, path: Path) -> None:
+    state_path = folder / STATE
+    if not state_path.is_file():
+        raise FileNotFoundError(f"{folder} holds no run: there is no {STATE}")
+    facts = storage.read_facts(state_path)
+    algorithm = build(presets.settings_class(facts["algorithm"])(**facts["settings"]))
+    state, _ = storage.load_state(state_path, algorithm.start())
+    lines = [line for line in metrics.read(folder) if line["kind"] == "evaluation"]
+    newest = [line for line in lines if line["iteration"] == lines[-1]["iteration"]] if lines else []
+    budget = {
+        "minutes": round(facts["progress"]["seconds"] / 60, 1),
+        "positions": algorithm.positions(state),
+        "iterations": algorithm.iteration(state),
+    }
+    known = {"budget": budget, "settings": facts["settings"], "results": newest, "commit": _commit()}
+    algorithm.export(path, algorithm.player(state), known)
+
+
+def _commit() -> str:
+    """The commit of the source tree, or the version where there is none."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return f"version {__version__}"
+    return done.stdout.strip()
+
+
+def _card(path: Path) -> str:
+    arrays, raw = read_tensors(path)
+    plain = ("format", "env", "env_version", "checksum")
+    header: dict[str, Any] = {name: text if name in plain else json.loads(text) for name, text in raw.items()}
+    parameters = sum(array.size for array in arrays.values())
+    network = ", ".join(f"{name} {value}" for name, value in header["network"].items() if isinstance(value, (int, str)))
+    budget = ", ".join(f"{name} {value:,}" for name, value in header["budget"].items())
+    given = {name: value for name, value in header["settings"].items() if name != "env" and value != ""}
+    changed = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
+    rows = [
+        f"| {line['opponent']} | {line['score']:.3f} | {line['low']:.2f} to {line['high']:.2f} | {line['games']} |"
+        for line in header["results"]
+    ]
+    return "\n".join(
+        [
+            f"# {path.stem} for {header['env']}",
+            "",
+            f"- Environment: `{header['env']}`, version {header['env_version']}",
+            f"- Network: {network}; {parameters:,} parameters",
+            f"- Training: {budget}; commit {header['commit']}",
+            f"- Reproduce: `audamir train {header['env']} {changed} --out runs/again`",
+            "",
+            "Measured while training, seats balanced, two random plies first:",
+            "",
+            "| against | score | 95 % | games |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
