@@ -135,7 +135,7 @@ def evaluate(
         agents=labels,
         games=games,
         wins={label: f.wins for label, f in figures.items()},
-        draws=int((records.shares.max(axis=1) < 1 - 1e-6).sum()),
+        draws=int((records.shares.max(axis=1) < 1).sum()),
         losses={label: f.losses for label, f in figures.items()},
         score={label: f.score for label, f in figures.items()},
         interval={label: f.interval for label, f in figures.items()},
@@ -203,8 +203,8 @@ def _figures(mine: np.ndarray, records: Games, mirrored: bool) -> SeatFigures:
         low, high = grouped(shares, records.starts)
     else:
         low, high = wilson(float(shares.mean()), len(shares))
-    wins = int((np.where(mine, records.shares, 0).max(axis=1) > 1 - 1e-6).sum())
-    losses = int((shares < 1e-6).sum())
+    wins = int((np.where(mine, records.shares, 0).max(axis=1) >= 1).sum())
+    losses = int((shares <= 0).sum())
     return SeatFigures(
         games=len(shares),
         wins=wins,
@@ -219,7 +219,7 @@ def _by_seat(mine: np.ndarray, records: Games) -> tuple[SeatFigures, ...]:
     seats = []
     for seat in range(mine.shape[1]):
         shares = records.shares[mine[:, seat], seat]
-        wins, losses = int((shares > 1 - 1e-6).sum()), int((shares < 1e-6).sum())
+        wins, losses = int((shares >= 1).sum()), int((shares <= 0).sum())
         score = float(shares.mean()) if shares.size else 0.0
         interval = wilson(score, shares.size) if shares.size else (0.0, 1.0)
         seats.append(SeatFigures(shares.size, wins, shares.size - wins - losses, losses, score, interval))

@@ -159,10 +159,18 @@ class _Results:
         game, done = np.asarray(lanes.game), np.asarray(lanes.done)
         rows = np.flatnonzero(done & (game >= 0))
         rows = rows[~self._known[game[rows]]]
-        for name in ("starter", "shares", "plies", "unfinished"):
+        for name in ("starter", "plies", "unfinished"):
             getattr(self, name)[game[rows]] = np.asarray(getattr(lanes, name))[rows]
+        self.shares[game[rows]] = _exact(np.asarray(lanes.shares, np.float64)[rows])
         self._known[game[rows]] = True
         self.finished += rows.size
+
+
+def _exact(shares: np.ndarray) -> np.ndarray:
+    """Shares as they were before float32: 0 or 1/k where that is what they are nearly."""
+    parts = 1 / np.rint(1 / np.maximum(shares, 1e-6))
+    shares = np.where(np.abs(shares - parts) < 1e-5, parts, shares)
+    return np.where(shares < 1e-5, 0, shares)
 
 
 def _refuse_illegal(env: Environment, agents: Sequence[Agent], lanes: Lanes) -> None:

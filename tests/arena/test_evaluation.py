@@ -9,6 +9,7 @@ from tally.environment import Dice, Tally
 from tally.scripted import Cheat, High, Low
 
 from audamir_envs import agents, arena
+from audamir_envs.arena.playing import _exact
 
 
 def by_hand(picks, players, goal, rounds, starter=0):
@@ -226,3 +227,13 @@ def test_bad_arguments():
         arena.evaluate(Tally(), ["nobody", "weak"], games=2)
     with pytest.raises(ValueError, match="no setting 'depth': its settings are slip"):
         arena.evaluate(Tally(), ["strong:depth=2", "weak"], games=2)
+
+
+def test_shares_are_exact_in_spite_of_float32():
+    for players in range(2, 9):
+        for winners in range(1, players + 1):
+            share = np.where(np.arange(players) < winners, 1 / winners, 0)
+            reward = ((share * players - 1) / (players - 1)).astype(np.float32)
+            again = (reward * np.float32(players - 1) + 1) / np.float32(players)
+            np.testing.assert_array_equal(_exact(again.astype(np.float64)), share)
+    np.testing.assert_array_equal(_exact(np.array([0.3, 0.7])), [0.3, 0.7])
