@@ -110,16 +110,16 @@ def progress_bar(title: str) -> Iterator[Callable[[Progress], None] | None]:
 
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(24),
         MofNCompleteColumn(),
-        TextColumn("games · {task.fields[speed]}"),
+        TextColumn("games {task.fields[speed]}"),
         TimeElapsedColumn(),
     )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=None, speed="compiling")
 
         def move(progress: Progress) -> None:
-            speed = f"{progress.decisions:,} decisions, {progress.decisions / max(progress.seconds, 1e-9):,.0f}/s"
+            speed = f"{progress.decisions / max(progress.seconds, 1e-9):,.0f} decisions/s"
             bar.update(task, total=progress.games, completed=progress.finished, speed=speed)
 
         yield move

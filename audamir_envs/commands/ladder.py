@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         arena.check_plot(arguments.plot)
     env = common.make_environment(arguments)
-    with common.progress_bar(f"{env.id} ladder") as progress:
+    with common.progress_bar(env.id) as progress:
         result = arena.ladder(env, arguments.agents or None, progress=progress, **common.match_settings(arguments))
     report(result)
     if arguments.json:
