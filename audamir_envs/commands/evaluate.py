@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     common.allow_local_modules()
     common.check_writable(arguments.json)
     env = common.make_environment(arguments)
-    with common.progress_bar(f"{env.id} {' - '.join(arguments.agents)}") as progress:
+    with common.progress_bar(env.id) as progress:
         result = arena.evaluate(env, arguments.agents, progress=progress, **common.match_settings(arguments))
     report(result)
     if arguments.json:
