@@ -9,12 +9,13 @@ import jax
 import jax.numpy as jnp
 
 from audamir_envs.bridges.episodes import Episode, Report, Table, split_words
-from audamir_envs.bridges.lanes import chosen_lanes, put_lanes, renew_in_groups, take_lanes
+from audamir_envs.bridges.lanes import on_all, on_some
 from audamir_envs.bridges.outside import OutsideOpponents
 from audamir_envs.bridges.table import plays_inside
 from audamir_envs.core import Array, Pytree
 
 _RESET_GROUP = 8  # lanes reset together: large enough to vectorise, small enough to waste little when one game ends
+_GROUPS = 8  # parts of the batch that are played one after another, so that few waiting lanes cost little
 
 
 class Batch(Pytree):
@@ -25,7 +26,7 @@ class Batch(Pytree):
 
 
 class Answer(Pytree):
-    """What a step hands out."""
+    """What a step hands out. No leaf is a buffer of the batch, which is given away at the next step."""
 
     report: Report  # [lanes]: of the new episode where one was begun in this very step
     final: Report | None  # [lanes]: SAME_STEP only: before new episodes were begun
@@ -34,94 +35,101 @@ class Answer(Pytree):
 
 
 class CompiledBatch:
-    """The functions of one table on batches, each one jitted call, unless an opponent plays outside JAX."""
+    """The step of one table on batches: one jitted call, unless an opponent plays outside JAX.
+
+    ``step(batch, actions, acting)`` plays the learners' actions where acting (bool []), and otherwise answers to a
+    reset: new episodes are begun where others have ended, and those set up elsewhere played on to the learner's turn.
+    """
 
     def __init__(self, table: Table, same_step: bool, device_outputs: bool) -> None:
         self._table = table
         self._on_device = device_outputs
         inside = all(map(plays_inside, table.agents))
-        whole = jax.jit if inside else lambda function, **_: function
-        self._part: Any = jax.jit if not inside else lambda function: function
-        self._opponents = self._play_opponents if inside else _batched(OutsideOpponents(table))
-        self._start = self._part(jax.vmap(table.start))
-        self._start_at = self._part(jax.vmap(table.start_at, in_axes=(None, 0, 0)))
-        self._learner = self._part(self._play_learner)
-        self._renew = self._part(self._new_episodes)
-        self._told = self._part(jax.vmap(self._report))
-        self._finish = self._part(self._answer)
-        self.start = whole(lambda words, key: self._begin(self._start(words), key))
-        self.start_at = whole(lambda state, seats, words, key: self._begin(self._start_at(state, seats, words), key))
-        self.step = whole(self._step_same if same_step else self._step_next, donate_argnums=0)
+        part: Any = (lambda function: function) if inside else jax.jit
+        self._played = self._play_inside if inside else _OutsideBatch(table)
+        self._renewed = part(self._renew)
+        self._told = part(jax.vmap(self._tell))
+        self._answered = part(self._answer)
+        self._twice = _fori if inside else _python_fori
+        step = self._step_same if same_step else self._step_next
+        self.step: Any = jax.jit(step, donate_argnums=0) if inside else step
+        self.start_at: Any = jax.jit(jax.vmap(table.start_at, in_axes=(None, 0, 0)))
 
-    def _begin(self, episodes: Episode, words: Array) -> tuple[Batch, Answer]:
-        batch = self._opponents(Batch(episodes=episodes, words=words))
-        fresh = jnp.ones(episodes.seat.shape, jnp.bool_)
-        episodes, report = self._told(batch.episodes, fresh)
-        return batch.replace(episodes=episodes), self._finish(report, None)
+    def _step_next(self, batch: Batch, actions: Array, acting: Array) -> tuple[Batch, Answer]:
+        ended = batch.episodes.reported
+        batch = batch.replace(episodes=self._renewed(batch.episodes, ended))
+        batch = self._played(batch, actions, acting & ~ended)
+        episodes, report = self._told(batch.episodes, ended | ~acting)
+        return batch.replace(episodes=episodes), self._answered(report, None)
 
-    def _step_next(self, batch: Batch, actions: Array) -> tuple[Batch, Answer]:
-        fresh = batch.episodes.reported
-        episodes = self._renew(fresh, self._learner(batch.episodes, actions))
-        batch = self._opponents(batch.replace(episodes=episodes))
-        episodes, report = self._told(batch.episodes, fresh)
-        return batch.replace(episodes=episodes), self._finish(report, None)
+    def _step_same(self, batch: Batch, actions: Array, acting: Array) -> tuple[Batch, Answer]:
+        ended = batch.episodes.reported
+        _, nothing = jax.eval_shape(jax.vmap(self._tell), batch.episodes, ended)
+        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), nothing)
 
-    def _step_same(self, batch: Batch, actions: Array) -> tuple[Batch, Answer]:
-        batch = self._opponents(batch.replace(episodes=self._learner(batch.episodes, actions)))
-        episodes, final = self._told(batch.episodes, jnp.zeros(batch.episodes.seat.shape, jnp.bool_))
-        done = episodes.reported
-        batch = self._opponents(batch.replace(episodes=self._renew(done, episodes)))
-        _, report = self._told(batch.episodes, done)
-        return batch, self._finish(report, final)
+        def half(number: Any, carry: tuple[Batch, Array, Report, Report]) -> tuple[Batch, Array, Report, Report]:
+            # First the learners' actions, then the opponents' first moves where a new episode was begun.
+            batch, fresh, _, before = carry
+            batch = self._played(batch, actions, acting & ~fresh & (number == 0))
+            episodes, report = self._told(batch.episodes, fresh | ~acting)
+            done = episodes.reported | (ended & (number == 0))
+            batch = batch.replace(episodes=self._renewed(episodes, done))
+            return batch, done, before, report
 
-    def _play_learner(self, episodes: Episode, actions: Array) -> Episode:
-        def play(episode: Episode, action: Array) -> Episode:
-            return self._table.play(episode, action, ~self._table.finished(episode))
+        batch, _, final, report = self._twice(half, (batch, ended, nothing, nothing))
+        return batch, self._answered(report, final)
 
-        return jax.vmap(play)(episodes, actions)
+    def _renew(self, episodes: Episode, chosen: Array) -> Episode:
+        def begin(ended: Episode, numbers: Array) -> Episode:
+            del numbers
+            return jax.vmap(self._table.start)(ended.key)
 
-    def _new_episodes(self, chosen: Array, episodes: Episode) -> Episode:
-        return renew_in_groups(chosen, episodes, lambda ended: jax.vmap(self._table.start)(ended.key), _RESET_GROUP)
+        return on_all(chosen, episodes, begin, _RESET_GROUP)
 
-    def _play_opponents(self, batch: Batch) -> Batch:
-        """Until every lane waits for its learner. Only lanes where an opponent is to move are played, in groups."""
+    def _play_inside(self, batch: Batch, actions: Array, acting: Array) -> Batch:
+        """The learners' actions where acting (bool [lanes]), then the opponents' until every lane waits for a learner.
+
+        Lanes are played in groups, and only those where somebody else than the learner is to move.
+        """
         table = self._table
-        lanes = batch.episodes.seat.shape[0]
-        group = max(min(lanes, 8), lanes // 8)
+        lanes = acting.shape[0]
+        group = max(min(lanes, 8), -(-lanes // _GROUPS))
 
-        def turn(batch: Batch) -> Batch:
+        def unsettled(carry: tuple[Batch, Array]) -> Array:
+            batch, acting = carry
+            return jnp.any(acting | jax.vmap(table.waiting)(batch.episodes))
+
+        def turn(carry: tuple[Batch, Array]) -> tuple[Batch, Array]:
+            batch, acting = carry
             words, key = split_words(batch.words)
+            learners = jnp.any(acting)
+
+            def move(episodes: Episode, numbers: Array) -> Episode:
+                chosen = jax.lax.cond(
+                    learners, lambda: actions[numbers].astype(jnp.int32), lambda: self._choose(episodes, key)
+                )
+                return jax.vmap(table.play)(episodes, chosen, ~jax.vmap(table.finished)(episodes))
+
             waiting = jax.vmap(table.waiting)(batch.episodes)
-            few = jnp.sum(waiting, dtype=jnp.int32) <= group
+            episodes, now = on_some(jnp.where(learners, acting, waiting), batch.episodes, move, group)
+            return Batch(episodes=episodes, words=words), acting & ~now
 
-            def some(episodes: Episode) -> Episode:
-                numbers = chosen_lanes(waiting, group)
-                return put_lanes(episodes, numbers, self._turn(take_lanes(episodes, numbers), numbers < lanes, key))
+        return jax.lax.while_loop(unsettled, turn, (batch, acting))[0]
 
-            def everywhere(episodes: Episode) -> Episode:
-                return self._turn(episodes, waiting, key)
-
-            if group == lanes:
-                episodes = everywhere(batch.episodes)
-            else:
-                episodes = jax.lax.cond(few, some, everywhere, batch.episodes)
-            return Batch(episodes=episodes, words=words)
-
-        return jax.lax.while_loop(lambda batch: jnp.any(jax.vmap(table.waiting)(batch.episodes)), turn, batch)
-
-    def _turn(self, episodes: Episode, allowed: Array, key: Array) -> Episode:
-        """One opponent's move in each allowed lane. Consumes key."""
+    def _choose(self, episodes: Episode, key: Array) -> Array:
+        """int32 [lanes]: the opponents' actions. Consumes key."""
         table = self._table
         states = jax.vmap(table.complete)(episodes.state)
-        keys = jax.random.split(key, len(table.agents))
+        keys = [key] if len(table.agents) == 1 else jax.random.split(key, len(table.agents))
         actions = [_act_batch(agent, states, keys[number]) for number, agent in enumerate(table.agents)]
         which = jax.vmap(table.opponent)(episodes)
-        chosen = actions[0]
-        for number in range(1, len(actions)):
-            chosen = jnp.where(which == number, actions[number], chosen)
-        return jax.vmap(table.play)(episodes, chosen, allowed)
+        return functools.reduce(
+            lambda chosen, number: jnp.where(which == number, actions[number], chosen),
+            range(1, len(actions)),
+            actions[0],
+        )
 
-    def _report(self, episode: Episode, fresh: Array) -> tuple[Episode, Report]:
+    def _tell(self, episode: Episode, fresh: Array) -> tuple[Episode, Report]:
         episode, report = self._table.report(episode, fresh)
         if self._on_device:
             report = report.replace(observation=report.observation.astype(jnp.float32))
@@ -130,7 +138,6 @@ class CompiledBatch:
     @staticmethod
     def _answer(report: Report, final: Report | None) -> Answer:
         told = report if final is None else final
-        # Nothing here may be a buffer of the batch, which is given away at the next step.
         done = told.terminated | told.truncated
         return Answer(report=report, final=final, done=done, opponent_illegal=jnp.any(told.opponent_illegal))
 
@@ -145,9 +152,25 @@ def _act_batch(agent: Any, states: Any, key: Array) -> Array:
     return jax.vmap(agent.act)(states, jax.random.split(key, states.current_player.shape[0]))
 
 
-def _batched(outside: OutsideOpponents) -> Any:
-    def play(batch: Batch) -> Batch:
-        words, key = split_words(batch.words)
-        return Batch(episodes=outside(batch.episodes, jax.random.key_data(key)), words=words)
+def _fori(body: Any, carry: Any) -> Any:
+    return jax.lax.fori_loop(0, 2, body, carry)
 
-    return play
+
+def _python_fori(body: Any, carry: Any) -> Any:
+    return body(1, body(0, carry))
+
+
+class _OutsideBatch:
+    """The same as ``CompiledBatch._play_inside`` with opponents that play outside JAX."""
+
+    def __init__(self, table: Table) -> None:
+        def learner(episode: Episode, action: Array, acting: Array) -> Episode:
+            return table.play(episode, action, acting & ~table.finished(episode))
+
+        self._learner = jax.jit(jax.vmap(learner))
+        self._opponents = OutsideOpponents(table)
+
+    def __call__(self, batch: Batch, actions: Array, acting: Array) -> Batch:
+        words, key = split_words(batch.words)
+        episodes = self._learner(batch.episodes, actions, acting)
+        return Batch(episodes=self._opponents(episodes, jax.random.key_data(key)), words=words)

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from audamir_envs.agents.base import Agent
 from audamir_envs.bridges.setting import KEY_IMPL
@@ -19,9 +20,9 @@ from audamir_envs.core import Array, Environment, Pytree, State
 
 
 class Episode(Pytree):
-    """A game with the learner's place in it. The state lacks its observation, which is made where it is needed."""
+    """A game with the learner's place in it, small: the state's observation and mask are made where they are needed."""
 
-    state: State
+    state: State  # without observation and legal_action_mask
     seat: Array  # int32 []: the learner's
     reported: Array  # bool []: the end has been handed out
     last_action: Array  # int32 []: of anybody, -1 at the start
@@ -58,32 +59,37 @@ class Table:
 
     def start(self, words: Array) -> Episode:
         """A new episode. Consumes words (uint32 [2], the words of a PRNG key)."""
-        init_key, seat_key, rest = jax.random.split(jax.random.wrap_key_data(words, impl=KEY_IMPL), 3)
-        state = self.env.init(init_key)
+        drawn = jax.random.bits(jax.random.wrap_key_data(words, impl=KEY_IMPL), (5,), jnp.uint32)
+        state = self.env.init(jax.random.wrap_key_data(drawn[:2], impl=KEY_IMPL))
         if self.seat is None:
-            seat = jax.random.randint(seat_key, (), 0, self.env.num_players, jnp.int32)
+            seat = (drawn[4] % jnp.uint32(self.env.num_players)).astype(jnp.int32)
         else:
             seat = jnp.int32(self.seat)
-        return self.start_at(state, seat, jax.random.key_data(rest))
+        return self.start_at(bare(state), seat, drawn[2:4])
 
     def start_at(self, state: State, seat: Array, words: Array) -> Episode:
-        """An episode from a state. Keeps words for later."""
-        return Episode(
-            state=state.replace(observation=None),
-            seat=seat,
-            reported=jnp.zeros((), jnp.bool_),
-            last_action=jnp.int32(-1),
-            key=words,
-        )
+        """An episode from a bare state. Keeps words for later."""
+        reported, last_action = jnp.zeros((), jnp.bool_), jnp.int32(-1)
+        return Episode(state=state, seat=seat, reported=reported, last_action=last_action, key=words)
+
+    def ended(self, words: np.ndarray) -> Episode:
+        """Placeholders with the keys (uint32 [..., 2]) of episodes to come, as if others had ended there."""
+        shapes = jax.eval_shape(self.start, jax.ShapeDtypeStruct((2,), np.uint32))
+        nothing: Any = jax.tree.map(lambda leaf: np.zeros((*words.shape[:-1], *leaf.shape), leaf.dtype), shapes)
+        return nothing.replace(reported=~nothing.reported, key=words)
 
     def complete(self, state: State) -> State:
-        """The state with its observation; where an agent does not look at it, compiling drops it again."""
-        return state.replace(observation=self.env.observe_game(state.game, state.current_player))
+        """The state with mask and observation; what an agent does not look at, compiling drops again."""
+        over = state.terminated | state.truncated
+        return state.replace(
+            legal_action_mask=self.env.legal_actions(state.game) | over,
+            observation=self.env.observe_game(state.game, state.current_player),
+        )
 
     def finished(self, episode: Episode) -> Array:
         """bool []: the game is over, or the learner is out of it."""
         state = episode.state
-        return state.terminated | state.truncated | ~self.env.alive(self._bare(state))[episode.seat]
+        return state.terminated | state.truncated | ~self.env.alive(state)[episode.seat]
 
     def waiting(self, episode: Episode) -> Array:
         """bool []: an opponent is to move."""
@@ -99,8 +105,8 @@ class Table:
         words, step_key = episode.key, None
         if self.env.stochastic:
             words, step_key = split_words(words)
-        state = self.env.step(episode.state, action, step_key).replace(observation=None)
-        played = episode.replace(state=state, last_action=jnp.asarray(action, jnp.int32), key=words)
+        state = self.env.step(self.complete(episode.state), action, step_key)
+        played = episode.replace(state=bare(state), last_action=jnp.asarray(action, jnp.int32), key=words)
         return jax.tree.map(lambda new, old: jnp.where(allowed, new, old), played, episode)
 
     def report(self, episode: Episode, fresh: Any) -> tuple[Episode, Report]:
@@ -112,14 +118,14 @@ class Table:
         over = state.terminated | state.truncated
         finished = self.finished(episode)
         result = jnp.where(over, state.rewards[seat], jnp.float32(-1 / (env.num_players - 1)))
-        whole = self._bare(state)
+        whole = self.complete(state)
         own = state.current_player == seat
         told = finished & ~fresh
         return (
             episode.replace(reported=told),
             Report(
                 observation=env.observe_game(state.game, seat),
-                action_mask=state.legal_action_mask | finished,
+                action_mask=whole.legal_action_mask | finished,
                 reward=jnp.where(told & ~episode.reported, result, jnp.float32(0)),
                 terminated=told & ~state.truncated,
                 truncated=told & state.truncated,
@@ -133,9 +139,10 @@ class Table:
             ),
         )
 
-    def _bare(self, state: State) -> Any:
-        # alive() and info() read the position; a zero-size array keeps the state's type without an observation.
-        return state.replace(observation=jnp.zeros(0, jnp.bool_))
+
+def bare(state: State) -> State:
+    """The state without observation and mask, which follow from the rest."""
+    return state.replace(observation=None, legal_action_mask=None)
 
 
 def split_words(words: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from audamir_envs.bridges.episodes import Episode, Table, split_words
+from audamir_envs.bridges.episodes import Episode, Table, bare, split_words
 from audamir_envs.bridges.outside import OutsideOpponents
 from audamir_envs.bridges.packing import Layout
 from audamir_envs.bridges.rendering import RENDER_FPS, RENDER_MODES, Renderer
@@ -24,43 +24,78 @@ __all__ = ["SingleAgentEnv", "SingleAgentVectorEnv"]
 
 
 class CompiledTable:
-    """The functions of one table on packed episodes: each one jitted call, unless an opponent plays outside JAX."""
+    """The step of one table on packed episodes: one jitted call, unless an opponent plays outside JAX.
+
+    ``step(data, action, acting)`` plays the learner's action if acting (bool []), and otherwise answers to a reset: a
+    new episode is begun where another has ended, and one that was set up is played on to the learner's turn.
+    """
 
     def __init__(self, table: Table) -> None:
         self._table = table
         inside = all(map(plays_inside, table.agents))
-        whole = jax.jit if inside else lambda function: function
-        part = jax.jit if not inside else lambda function: function
-        opponents = self._opponents if inside else OutsideOpponents(table).one
-        start, start_at, play = part(table.start), part(table.start_at), part(self._learner)
+        part: Any = (lambda function: function) if inside else jax.jit
         words = jax.ShapeDtypeStruct((2,), np.uint32)
-        layout = Layout(jax.eval_shape(lambda words: self._told(table.start(words), True), words))
-        self.slots = layout.slots
-        report = part(lambda episode, fresh: layout.pack(self._told(episode, fresh)))
-        unpack = part(lambda data: layout.unpack(data)["episode"])
-        self.start = whole(lambda words: report(opponents(start(words)), True))
-        self.start_at = whole(lambda state, seat, words: report(opponents(start_at(state, seat, words)), True))
-        self.step = whole(lambda data, action: report(opponents(play(unpack(data), action)), False))
-        self.state = jax.jit(lambda data: table.complete(layout.unpack(data)["episode"].state))
+        layout = Layout(jax.eval_shape(lambda words: self._tell(table.start(words), jnp.bool_(True)), words))
+        self.slots: dict[str, Any] = layout.slots
+        begin = part(lambda data, acting: self._begin(layout.unpack(data)["episode"], acting))
+        play = self._play_inside if inside else _OutsideEpisode(table)
+        tell = part(lambda episode, fresh: layout.pack(self._tell(episode, fresh)))
 
-    def _told(self, episode: Episode, fresh: Any) -> dict[str, Any]:
-        episode, report = self._table.report(episode, jnp.asarray(fresh))
+        def step(data: Array, action: Array, acting: Array) -> Array:
+            return tell(play(begin(data, acting), action, acting), ~acting)
+
+        self.step: Any = jax.jit(step) if inside else step
+        self.set_up: Any = jax.jit(
+            lambda state, seat, words: layout.pack(self._tell(table.start_at(state, seat, words), jnp.bool_(True)))
+        )
+        self.state: Any = jax.jit(lambda data: table.complete(layout.unpack(data)["episode"].state))
+        self._size = layout.size
+
+    def ended(self, words: np.ndarray) -> np.ndarray:
+        """A packed placeholder with the key of an episode to come, as if another had ended there."""
+        data = np.zeros(self._size, np.uint8)
+        self.slots["episode"].key.read(data)[:] = words
+        self.slots["episode"].reported.read(data)[...] = True
+        return data
+
+    def _begin(self, episode: Episode, acting: Array) -> Episode:
+        anew = episode.reported & ~acting
+        return jax.lax.cond(anew, lambda: self._table.start(episode.key), lambda: episode)
+
+    def _tell(self, episode: Episode, fresh: Array) -> dict[str, Any]:
+        episode, report = self._table.report(episode, fresh)
         return {"episode": episode, "report": report}
 
-    def _learner(self, episode: Episode, action: Array) -> Episode:
-        return self._table.play(episode, action, ~self._table.finished(episode))
-
-    def _opponents(self, episode: Episode) -> Episode:
+    def _play_inside(self, episode: Episode, action: Array, acting: Array) -> Episode:
         table = self._table
 
-        def turn(episode: Episode) -> Episode:
-            words, key = split_words(episode.key)
+        def choose(episode: Episode, key: Array) -> Array:
             state = table.complete(episode.state)
-            choices = [agent.act for agent in table.agents]
-            action = jax.lax.switch(table.opponent(episode), choices, state, key)
-            return table.play(episode.replace(key=words), action, jnp.bool_(True))
+            return jax.lax.switch(table.opponent(episode), [agent.act for agent in table.agents], state, key)
 
-        return jax.lax.while_loop(table.waiting, turn, episode)
+        def turn(carry: tuple[Episode, Array]) -> tuple[Episode, Array]:
+            episode, acting = carry
+            words, key = split_words(episode.key)
+            chosen = jax.lax.cond(acting, lambda: action, lambda: choose(episode, key))
+            return table.play(episode.replace(key=words), chosen, jnp.bool_(True)), jnp.zeros((), jnp.bool_)
+
+        def unsettled(carry: tuple[Episode, Array]) -> Array:
+            return carry[1] | table.waiting(carry[0])
+
+        return jax.lax.while_loop(unsettled, turn, (episode, acting & ~table.finished(episode)))[0]
+
+
+class _OutsideEpisode:
+    """The same as ``CompiledTable._play_inside`` with opponents that play outside JAX."""
+
+    def __init__(self, table: Table) -> None:
+        self._learner = jax.jit(
+            lambda episode, action, acting: table.play(episode, action, acting & ~table.finished(episode))
+        )
+        self._opponents = OutsideOpponents(table)
+
+    def __call__(self, episode: Episode, action: Array, acting: Array) -> Episode:
+        return self._opponents.one(self._learner(episode, action, acting))
 
 
 compiled_table = functools.lru_cache(maxsize=64)(CompiledTable)
@@ -108,10 +143,11 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
         super().reset(seed=seed)
         words = self.np_random.integers(0, 2**32, 2, np.uint32)
         if start is None:
-            self._take(self._compiled.start(words))
+            data = self._compiled.ended(words)
         else:
             seats = learner_seats(self.game, start, self.seat, 1, self.np_random)
-            self._take(self._compiled.start_at(start.replace(observation=None), seats[0], words))
+            data = self._compiled.set_up(bare(start), seats[0], words)
+        self._take(self._compiled.step(data, np.int32(0), np.bool_(False)))
         return self._observation(), self._info(over=False)
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -119,7 +155,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
         number = operator.index(action)
         if not 0 <= number < self.game.num_actions:
             number = -1  # illegal, in a type that every number fits
-        self._take(self._compiled.step(self._data, np.int32(number)))
+        self._take(self._compiled.step(self._data, np.int32(number), np.bool_(True)))
         terminated, truncated = bool(self._told("terminated")), bool(self._told("truncated"))
         reward = float(self._told("reward"))
         return self._observation(), reward, terminated, truncated, self._info(terminated or truncated)

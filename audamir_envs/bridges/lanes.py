@@ -11,33 +11,35 @@ import jax.numpy as jnp
 from audamir_envs.core import Array
 
 
-def chosen_lanes(chosen: Array, size: int) -> Array:
-    """int32 [size]: the numbers of the first chosen lanes (bool [lanes]), then the number of lanes for "none"."""
+def on_some(chosen: Array, tree: Any, work: Callable[[Any, Array], Any], group: int) -> tuple[Any, Array]:
+    """Replaces the first ``group`` of the chosen lanes (bool [lanes]) of a batched tree by what work makes of them.
+
+    Args: work: (rows [group], lane numbers int32 [group]) -> rows [group]; where fewer lanes are chosen it gets other
+    lanes beside them, whose rows are dropped.
+    Returns: the tree, and bool [lanes]: which lanes were replaced.
+    """
     lanes = chosen.shape[0]
-    place = jnp.where(chosen, jnp.cumsum(chosen, dtype=jnp.int32) - 1, jnp.int32(size))
-    return jnp.full(size, lanes, jnp.int32).at[place].set(jnp.arange(lanes, dtype=jnp.int32), mode="drop")
+    rank = jnp.cumsum(chosen, dtype=jnp.int32) - 1
+    now = chosen & (rank < group)
+    place = jnp.where(now, rank, jnp.int32(group))
+    numbers = jnp.zeros(group, jnp.int32).at[place].set(jnp.arange(lanes, dtype=jnp.int32), mode="drop")
+    rows = work(jax.tree.map(lambda leaf: leaf[numbers], tree), numbers)
+    # Each lane fetches its new row: scattering rows into lanes would go one by one.
+    source = jnp.where(now, rank, 0)
+
+    def fetch(leaf: Array, new: Array) -> Array:
+        return jnp.where(now.reshape(-1, *[1] * (leaf.ndim - 1)), new[source], leaf)
+
+    return jax.tree.map(fetch, tree, rows), now
 
 
-def take_lanes(tree: Any, lanes: Array) -> Any:
-    """The rows of a batched tree by number; for "none" the last row stands in."""
-    return jax.tree.map(lambda leaf: leaf.at[lanes].get(mode="clip"), tree)
+def on_all(chosen: Array, tree: Any, work: Callable[[Any, Array], Any], group: int) -> Any:
+    """Replaces all chosen lanes, ``group`` at a time."""
+    group = min(group, chosen.shape[0])
 
+    def some(carry: tuple[Array, Any]) -> tuple[Array, Any]:
+        left, tree = carry
+        tree, now = on_some(left, tree, work, group)
+        return left & ~now, tree
 
-def put_lanes(tree: Any, lanes: Array, rows: Any) -> Any:
-    """The batched tree with rows put back; those for "none" are dropped."""
-    return jax.tree.map(lambda leaf, new: leaf.at[lanes].set(new, mode="drop"), tree, rows)
-
-
-def renew_in_groups(chosen: Array, tree: Any, make: Callable[[Any], Any], group: int) -> Any:
-    """The batched tree with each chosen lane replaced by what ``make`` (rows [group] -> rows [group]) makes of it."""
-    lanes = chosen.shape[0]
-    group = min(group, lanes)
-    numbers = chosen_lanes(chosen, lanes + group)
-    count = jnp.sum(chosen, dtype=jnp.int32)
-
-    def renew(carry: tuple[Array, Any]) -> tuple[Array, Any]:
-        start, tree = carry
-        now = jax.lax.dynamic_slice(numbers, (start,), (group,))
-        return start + group, put_lanes(tree, now, make(take_lanes(tree, now)))
-
-    return jax.lax.while_loop(lambda carry: carry[0] < count, renew, (jnp.int32(0), tree))[1]
+    return jax.lax.while_loop(lambda carry: jnp.any(carry[0]), some, (chosen, tree))[1]

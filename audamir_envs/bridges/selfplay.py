@@ -13,8 +13,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from audamir_envs.bridges.episodes import split_words
-from audamir_envs.bridges.lanes import renew_in_groups
+from audamir_envs.bridges.episodes import bare, split_words
+from audamir_envs.bridges.lanes import on_all
 from audamir_envs.bridges.setting import (
     KEY_IMPL,
     batch_actions,
@@ -66,7 +66,7 @@ class CompiledGames:
 
     def _new(self, words: Array) -> tuple[State, Array]:
         init_key, rest = jax.random.split(jax.random.wrap_key_data(words, impl=KEY_IMPL))
-        return self._env.init(init_key).replace(observation=None), jax.random.key_data(rest)
+        return bare(self._env.init(init_key)), jax.random.key_data(rest)
 
     def _begin(self, new: tuple[State, Array]) -> tuple[Games, View]:
         games = Games(states=new[0], words=new[1])
@@ -78,16 +78,18 @@ class CompiledGames:
 
     def _step(self, games: Games, actions: Array) -> tuple[Games, Transition]:
         env, words = self._env, games.words
+        masks = jax.vmap(env.legal_actions)(games.states.game)
+        before = games.states.replace(legal_action_mask=masks)
         if env.stochastic:
             words, keys = jax.vmap(split_words)(words)
-            states = jax.vmap(env.step)(games.states, actions, keys)
+            states = jax.vmap(env.step)(before, actions, keys)
         else:
-            states = jax.vmap(env.step)(games.states, actions)
+            states = jax.vmap(env.step)(before, actions)
         done = states.terminated | states.truncated
         final = View(states.observation.astype(jnp.float32), states.legal_action_mask, states.current_player)
         info = jax.vmap(env.info)(states)
-        ended = (states.replace(observation=None), words)
-        new = renew_in_groups(done, ended, lambda rows: jax.vmap(self._new)(rows[1]), _RESET_GROUP)
+        ended = (bare(states), words)
+        new = on_all(done, ended, lambda rows, _: jax.vmap(self._new)(rows[1]), _RESET_GROUP)
         games, now = self._begin(new)
         return games, Transition(
             now=now,
@@ -101,8 +103,8 @@ class CompiledGames:
 
     def _view(self, states: State) -> View:
         observation = jax.vmap(self._env.observe_game)(states.game, states.current_player)
-        # The mask and the seat are copied: the states' own buffers are given away at the next step.
-        mask = states.legal_action_mask | (states.terminated | states.truncated)[:, None]
+        mask = jax.vmap(self._env.legal_actions)(states.game)
+        # The seat is copied: the states' own buffers are given away at the next step.
         return View(observation.astype(jnp.float32), mask, +states.current_player)
 
 
@@ -151,7 +153,7 @@ class SelfPlayVectorEnv(VectorEnv[Any, Any, Any]):
         if start is None:
             self._games, view = self._compiled.start(words)
         else:
-            self._games, view = self._compiled.start_at(start.replace(observation=None), words)
+            self._games, view = self._compiled.start_at(bare(start), words)
         return self._own(view.observation), self._info(view)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from audamir_envs.bridges.batch import Answer, Batch, CompiledBatch, compiled_batch
-from audamir_envs.bridges.episodes import Report
+from audamir_envs.bridges.episodes import Report, bare
 from audamir_envs.bridges.setting import (
     batch_actions,
     environment_of,
@@ -85,12 +85,14 @@ class SingleAgentVectorEnv(VectorEnv[Any, Any, Any]):
         """
         start = position_state(self.game, options)
         words = lane_words(self, seed)
-        key = self.np_random.integers(0, 2**32, 2, np.uint32)  # of the opponents
+        key: Any = self.np_random.integers(0, 2**32, 2, np.uint32)  # of the opponents
         if start is None:
-            batch, answer = self._compiled.start(words, key)
+            episodes = self._table.ended(words)
         else:
             seats = learner_seats(self.game, start, self.seat, self.num_envs, self.np_random)
-            batch, answer = self._compiled.start_at(start.replace(observation=None), seats, words, key)
+            episodes = self._compiled.start_at(bare(start), seats, words)
+        nothing = np.zeros(self.num_envs, np.int32)
+        batch, answer = self._compiled.step(Batch(episodes=episodes, words=key), nothing, np.bool_(False))
         self._batch, self._offence = batch, None
         observation, _, _, _, info = self._hand_out(answer)
         return observation, info
@@ -103,7 +105,7 @@ class SingleAgentVectorEnv(VectorEnv[Any, Any, Any]):
         if self._batch is None:
             raise gymnasium.error.ResetNeeded("step() before the first reset()")
         self._check_opponents()
-        self._batch, answer = self._compiled.step(self._batch, batch_actions(actions, self.num_envs))
+        self._batch, answer = self._compiled.step(self._batch, batch_actions(actions, self.num_envs), np.bool_(True))
         self._offence = answer.opponent_illegal
         if not self.device_outputs:
             self._check_opponents()
