@@ -1,0 +1,136 @@
+"""The scripted levels of Stigmergy: Weak, Normal and Strong.
+
+Weak looks one move ahead at the score. Normal looks one move ahead at whose cells will be whose (``worth``). Strong
+searches several moves ahead with Normal's eyes. In the pie all three know the komi that makes Strong's games even.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from audamir_envs.agents.base import BatchAgent
+from audamir_envs.core import Array, State
+from audamir_envs.sampling import sample_legal
+from audamir_envs.stigmergy import lookahead, rules, worth
+
+FAIR_KOMI: Mapping[int, int] = {2: 6, 3: 4, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2, 10: 2, 11: 2, 12: 2}
+"""By side the komi that leaves Strong's games against itself nearest to even."""
+
+_GROUP = 64  # positions searched together: more would not fit the processor's caches
+
+
+@dataclasses.dataclass(frozen=True)
+class _Settings:
+    """How a level plays."""
+
+    table: worth.Worth
+    widths: tuple[int, ...]  # of the search, a level each
+    noise: int  # values below this, at random, are added to each move's value
+    slips: int  # moves of 1000 that are any legal move
+
+
+class ScriptedAgent(BatchAgent):
+    """A level. Its choice depends on the position and the key alone, not on the rest of a batch."""
+
+    settings: _Settings
+
+    def act(self, state: State, key: Array) -> Array:
+        """int32 []: a legal action. Consumes key."""
+        return _act(self.settings, state.game, state.legal_action_mask, key)
+
+    def act_batch(self, states: State, key: Array) -> Array:
+        """int32 [batch]: a legal action each. Consumes key."""
+        keys = jax.random.split(key, states.current_player.shape[0])
+        return _in_groups(self.settings, states.game, states.legal_action_mask, keys)
+
+
+class Weak(ScriptedAgent):
+    """Takes the points at hand, with slips."""
+
+    name = "weak"
+    settings = _Settings(worth.SCORE, (), noise=worth.POINT, slips=150)
+
+
+class Normal(ScriptedAgent):
+    """Takes what will be worth most, one move ahead."""
+
+    name = "normal"
+    settings = _Settings(worth.EXPECTED, (), noise=10, slips=0)
+
+
+class Strong(ScriptedAgent):
+    """Searches."""
+
+    name = "strong"
+    settings = _Settings(worth.EXPECTED, (12, 8, 6), noise=4, slips=0)
+
+
+AGENTS: dict[str, Callable[..., BatchAgent]] = {"weak": Weak, "normal": Normal, "strong": Strong}
+
+
+def _act(settings: _Settings, game: rules.Position, mask: Array, key: Array) -> Array:
+    """int32 []: as ``_choose``, and under vmap too all positions are searched together."""
+
+    @jax.custom_batching.custom_vmap
+    def act(game: rules.Position, mask: Array, key: Array) -> Array:
+        return _choose(settings, *jax.tree.map(lambda leaf: leaf[None], (game, mask, key)))[0]
+
+    @act.def_vmap
+    def _(axis_size: int, in_batched: list, *arguments: Array) -> tuple[Array, bool]:
+        def spread(leaf: Array, batched: bool) -> Array:
+            return leaf if batched else jnp.broadcast_to(leaf, (axis_size, *leaf.shape))
+
+        return _in_groups(settings, *jax.tree.map(spread, arguments, tuple(in_batched))), True
+
+    return act(game, mask, key)
+
+
+def _in_groups(settings: _Settings, games: rules.Position, masks: Array, keys: Array) -> Array:
+    """int32 [batch]: as ``_choose``, a group of positions after the other."""
+    batch = masks.shape[0]
+    if batch <= _GROUP or not settings.widths:
+        return _choose(settings, games, masks, keys)
+    groups = -(-batch // _GROUP)
+    lanes = np.arange(groups * _GROUP) % batch  # the last group is filled up with positions of the first
+    grouped = jax.tree.map(lambda leaf: leaf[lanes].reshape(groups, _GROUP, *leaf.shape[1:]), (games, masks, keys))
+    return jax.lax.map(lambda group: _choose(settings, *group), grouped).reshape(-1)[:batch]
+
+
+def _choose(settings: _Settings, games: rules.Position, masks: Array, keys: Array) -> Array:
+    """int32 [batch]: a legal action for each position; keys [batch] are consumed."""
+    side = rules.side_of(games)
+    t = rules.tables(side)
+    positions = lookahead.batch_last(games)
+    static = lookahead.static_values(positions, settings.table)
+    values = lookahead.search(positions, static, settings.table, settings.widths).T
+    values = jnp.concatenate([rules.on_cells(side, values), values[:, -1:]], axis=-1)
+
+    noise_keys, slip_keys, move_keys = jnp.moveaxis(jax.vmap(lambda key: jax.random.split(key, 3))(keys), 1, 0)
+    draw = functools.partial(jax.random.randint, minval=0, dtype=jnp.int32)
+    noise = jax.vmap(lambda key: draw(key, (t.board.size + 1,), maxval=settings.noise))(noise_keys)
+    actions = jnp.argmax(values + noise, axis=-1).astype(jnp.int32)
+    if settings.slips:
+        slips = jax.vmap(lambda key: draw(key, (), maxval=1000))(slip_keys) < settings.slips
+        actions = jnp.where(slips, jax.vmap(sample_legal)(move_keys, masks), actions)
+    komi_choices = masks.shape[-1] - t.board.size - 3
+    if komi_choices > 0:
+        bids = jax.vmap(lambda key: draw(key, (), maxval=2))(slip_keys)
+        actions = jnp.where(games.phase == rules.PLAY, actions, _bid(games, side, komi_choices, bids))
+    return actions
+
+
+def _bid(games: rules.Position, side: int, komi_choices: int, toss: Array) -> Array:
+    """int32 [batch]: the pie's actions: the fair komi, or the nearest to it; then the colour that it favours.
+
+    Args: toss: int32 [batch], 0 or 1: the colour where the komi is fair.
+    """
+    first, fair = rules.tables(side).board.size + 1, FAIR_KOMI[side]
+    white = jnp.where(games.komi == fair, toss, (games.komi > fair).astype(jnp.int32))
+    komi = first + int(np.clip(fair // 2, 0, komi_choices - 1))
+    return jnp.where(games.phase == rules.CHOOSE_KOMI, komi, first + komi_choices + white).astype(jnp.int32)
