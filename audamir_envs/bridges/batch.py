@@ -8,9 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from audamir_envs.bridges.episodes import Episode, Report, Table, split_words
+from audamir_envs.bridges.episodes import Episode, Report, Table
 from audamir_envs.bridges.lanes import on_all, on_some
 from audamir_envs.bridges.outside import OutsideOpponents
+from audamir_envs.bridges.setting import split_words
 from audamir_envs.bridges.table import plays_inside
 from audamir_envs.core import Array, Pytree
 

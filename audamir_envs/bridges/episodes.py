@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs.agents.base import Agent
-from audamir_envs.bridges.setting import KEY_IMPL
+from audamir_envs.bridges.setting import KEY_IMPL, split_words
 from audamir_envs.core import Array, Environment, Pytree, State
 
 
@@ -143,9 +143,3 @@ class Table:
 def bare(state: State) -> State:
     """The state without observation and mask, which follow from the rest."""
     return state.replace(observation=None, legal_action_mask=None)
-
-
-def split_words(words: Array) -> tuple[Array, Array]:
-    """The words (uint32 [2]) to go on with, and a key to use now. Consumes words."""
-    following, now = jax.random.split(jax.random.wrap_key_data(words, impl=KEY_IMPL))
-    return jax.random.key_data(following), now

@@ -11,11 +11,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from audamir_envs.bridges.episodes import Episode, Table, bare, split_words
+from audamir_envs.bridges.episodes import Episode, Table, bare
 from audamir_envs.bridges.outside import OutsideOpponents
 from audamir_envs.bridges.packing import Layout
 from audamir_envs.bridges.rendering import RENDER_FPS, RENDER_MODES, Renderer
-from audamir_envs.bridges.setting import environment_of, learner_seats, observation_box, position_state
+from audamir_envs.bridges.setting import (
+    environment_of,
+    info_for_seat,
+    learner_seats,
+    observation_box,
+    position_state,
+    split_words,
+)
 from audamir_envs.bridges.table import plays_inside, table_for
 from audamir_envs.bridges.vector import SingleAgentVectorEnv
 from audamir_envs.core import Array, Environment, State
@@ -104,8 +111,8 @@ compiled_table = functools.lru_cache(maxsize=64)(CompiledTable)
 class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
     """The learner's side of one game; see ``episodes`` for what an episode is.
 
-    ``info``: ``action_mask`` int8 [actions], as ``action_space.sample`` takes it; ``seat``; ``illegal``; at the end
-    also what ``Environment.info`` says of the learner.
+    ``info``: ``action_mask`` int8 [actions], as ``action_space.sample`` takes it; ``seat``; ``illegal``; and
+    what ``Environment.info`` says of the learner.
     """
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  Gymnasium's own form
@@ -148,7 +155,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
             seats = learner_seats(self.game, start, self.seat, 1, self.np_random)
             data = self._compiled.set_up(bare(start), seats[0], words)
         self._take(self._compiled.step(data, np.int32(0), np.bool_(False)))
-        return self._observation(), self._info(over=False)
+        return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """The learner's action and the opponents' answers. Raises: TypeError: no integer."""
@@ -158,7 +165,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
         self._take(self._compiled.step(self._data, np.int32(number), np.bool_(True)))
         terminated, truncated = bool(self._told("terminated")), bool(self._told("truncated"))
         reward = float(self._told("reward"))
-        return self._observation(), reward, terminated, truncated, self._info(terminated or truncated)
+        return self._observation(), reward, terminated, truncated, self._info()
 
     def action_masks(self) -> np.ndarray:
         """bool [actions]: what is legal now (all true after the end), as sb3-contrib asks for it."""
@@ -199,17 +206,14 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
     def _observation(self) -> np.ndarray:
         return self._told("observation").astype(np.float32)
 
-    def _info(self, over: bool) -> dict[str, Any]:
+    def _info(self) -> dict[str, Any]:
         info: dict[str, Any] = {
             "action_mask": self._told("action_mask").astype(np.int8),
             "seat": int(self._slots["episode"].seat.read(self._host)),
             "illegal": bool(self._told("illegal")),
         }
-        if over:
-            for name, slot in self._slots["report"].info.items():
-                value = slot.read(self._host)
-                info[name] = value.item() if value.ndim == 0 else value.copy()
-        return info
+        facts = info_for_seat(self._slots["report"].info, self._host, 0, 0)
+        return facts | info
 
     def __getstate__(self) -> dict[str, Any]:
         fields = self.__dict__.copy()

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from audamir_envs.bridges.episodes import Episode, Table, split_words
+from audamir_envs.bridges.episodes import Episode, Table
+from audamir_envs.bridges.setting import split_words
 from audamir_envs.bridges.table import plays_inside
 from audamir_envs.core import Array
 

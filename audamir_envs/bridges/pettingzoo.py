@@ -16,45 +16,49 @@ from pettingzoo.utils import wrappers
 
 from audamir_envs.bridges.packing import Layout, Slot
 from audamir_envs.bridges.rendering import RENDER_FPS, RENDER_MODES, Renderer
-from audamir_envs.bridges.setting import KEY_IMPL, environment_of, info_for_seat, observation_space, position_state
+from audamir_envs.bridges.setting import environment_of, info_for_seat, observation_space, position_state, split_words
 from audamir_envs.core import Array, Environment, State
 
 Observation = dict[str, np.ndarray]
 
 
 class CompiledGame:
-    """The jitted functions of one environment on packed games; shared by all bridges with equal options."""
+    """The jitted functions of one environment on packed games; shared by all games with equal options."""
 
     def __init__(self, env: Environment) -> None:
         words = jax.ShapeDtypeStruct((2,), np.uint32)
-        self._layout = Layout(jax.eval_shape(lambda words: self._begin(env, words), words))
-        self.slots: dict[str, Any] = self._layout.slots
-        state: Any = self.slots["state"]
+        layout = Layout(jax.eval_shape(lambda words: self._with_info(env, *self._begin(env, words)), words))
+        slots: dict[str, Any] = layout.slots
+        state: Any = slots["state"]
+        self.info: dict[str, Slot] = slots["info"]
         self.observation: Slot = state.observation
         self.mask: Slot = state.legal_action_mask
         self.player: Slot = state.current_player
         self.flags: tuple[Slot, Slot, Slot] = (state.terminated, state.truncated, state.illegal)
         self.rewards: Slot = state.rewards
-        pack, unpack = self._layout.pack, self._layout.unpack
+
+        def pack(state: State, words: Array) -> Array:
+            return layout.pack(self._with_info(env, state, words))
 
         def step(data: Array, action: Array) -> Array:
-            game = unpack(data)
-            step_key, next_key = jax.random.split(jax.random.wrap_key_data(game["key"], impl=KEY_IMPL))
-            state = env.step(game["state"], action, step_key)
-            key = jax.random.key_data(next_key) if env.stochastic else game["key"]
-            return pack({"state": state, "key": key})
+            game = layout.unpack(data)
+            words, step_key = split_words(game["words"]) if env.stochastic else (game["words"], None)
+            return pack(env.step(game["state"], action, step_key), words)
 
-        self.init: Callable[..., Array] = jax.jit(lambda words: pack(self._begin(env, words)))
-        self.start_at: Callable[..., Array] = jax.jit(lambda state, words: pack({"state": state, "key": words}))
+        self.init: Callable[..., Array] = jax.jit(lambda words: pack(*self._begin(env, words)))
+        self.start_at: Callable[..., Array] = jax.jit(pack)
         self.step: Callable[..., Array] = jax.jit(step)
-        self.observe: Callable[..., Array] = jax.jit(lambda data, seat: env.observe(unpack(data)["state"], seat))
-        self.info: Callable[..., dict[str, Array]] = jax.jit(lambda data: env.info(unpack(data)["state"]))
-        self.state: Callable[..., State] = jax.jit(lambda data: unpack(data)["state"])
+        self.observe: Callable[..., Array] = jax.jit(lambda data, seat: env.observe(layout.unpack(data)["state"], seat))
+        self.state: Callable[..., State] = jax.jit(lambda data: layout.unpack(data)["state"])
 
     @staticmethod
-    def _begin(env: Environment, words: Array) -> dict[str, Any]:
-        init_key, next_key = jax.random.split(jax.random.wrap_key_data(words, impl=KEY_IMPL))
-        return {"state": env.init(init_key), "key": jax.random.key_data(next_key)}
+    def _begin(env: Environment, words: Array) -> tuple[State, Array]:
+        words, init_key = split_words(words)
+        return env.init(init_key), words
+
+    @staticmethod
+    def _with_info(env: Environment, state: State, words: Array) -> dict[str, Any]:
+        return {"state": state, "words": words, "info": env.info(state)}
 
 
 compiled_game = functools.lru_cache(maxsize=64)(CompiledGame)
@@ -63,6 +67,9 @@ compiled_game = functools.lru_cache(maxsize=64)(CompiledGame)
 
 class GameAEC(AECEnv[str, Observation, int]):
     """One game; ``raw_env`` without wrappers: an illegal action ends it by the functional rule.
+
+    ``infos[agent]`` has ``action_mask`` int8 [actions]; that of the agent to move, and at the end everybody's, also
+    ``illegal`` and what ``Environment.info`` says.
 
     The game lives in one array of bytes, so copies and pickles are of plain data and continue identically.
     """
@@ -179,11 +186,10 @@ class GameAEC(AECEnv[str, Observation, int]):
             self.rewards = dict(zip(self.possible_agents, compiled.rewards.read(host).tolist(), strict=True))
         self.agent_selection = self.possible_agents[self._mover]
         self.infos = {agent: {"action_mask": self._mask(agent)} for agent in self.agents}
-        if terminated or truncated:
-            info = jax.device_get(compiled.info(data))
-            for agent, own in self.infos.items():
-                own.update(info_for_seat(info, self._seat_of[agent], self.game.num_players))
-                own["illegal"] = illegal and agent == self.agent_selection
+        for agent in self.agents if terminated or truncated else [self.agent_selection]:
+            seat = self._seat_of[agent]
+            self.infos[agent].update(info_for_seat(compiled.info, host, seat, self.game.num_players))
+            self.infos[agent]["illegal"] = illegal and agent == self.agent_selection
 
     def _mask(self, agent: str) -> np.ndarray:
         if self._seat_of[agent] != self._mover or self.terminations.get(agent, True) or self.truncations[agent]:

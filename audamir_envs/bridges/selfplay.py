@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from audamir_envs.bridges.episodes import bare, split_words
+from audamir_envs.bridges.episodes import bare
 from audamir_envs.bridges.lanes import on_all
 from audamir_envs.bridges.setting import (
     KEY_IMPL,
@@ -22,6 +22,7 @@ from audamir_envs.bridges.setting import (
     lane_words,
     observation_box,
     position_state,
+    split_words,
 )
 from audamir_envs.core import Array, Environment, Pytree, State
 

@@ -11,7 +11,8 @@ import numpy as np
 from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
-from audamir_envs.core import Environment, State
+from audamir_envs.bridges.packing import Slot
+from audamir_envs.core import Array, Environment, State
 from audamir_envs.registry import make
 
 KEY_IMPL = "threefry2x32"
@@ -59,11 +60,21 @@ def learner_seats(env: Environment, start: State, seat: Any, lanes: int, rng: np
     return np.full(lanes, seat, np.int32)
 
 
-def info_for_seat(info: dict[str, Any], seat: int, num_players: int) -> dict[str, Any]:
-    """One player's part of ``Environment.info``: its own entry of arrays [players], and all scalars, as numbers."""
-    arrays = {name: np.asarray(value) for name, value in info.items()}
-    own = {name: value[seat] if value.shape[:1] == (num_players,) else value for name, value in arrays.items()}
-    return {name: value.item() if value.ndim == 0 else value.copy() for name, value in own.items()}
+def info_for_seat(info: dict[str, Slot], data: np.ndarray, seat: int, num_players: int) -> dict[str, Any]:
+    """One player's part of a packed ``Environment.info``: of arrays [players] its own entry, and all other facts."""
+    own: dict[str, Any] = {}
+    for name, slot in info.items():
+        value = slot.read(data)
+        if slot.shape[:1] == (num_players,):
+            value = value[seat]
+        own[name] = value.item() if value.ndim == 0 else value.copy()
+    return own
+
+
+def split_words(words: Array) -> tuple[Array, Array]:
+    """The words (uint32 [2]) to go on with, and a key to use now. Pure JAX. Consumes words."""
+    following, now = jax.random.split(jax.random.wrap_key_data(words, impl=KEY_IMPL))
+    return jax.random.key_data(following), now
 
 
 def lane_words(env: VectorEnv[Any, Any, Any], seed: Any) -> np.ndarray:

@@ -30,9 +30,10 @@ _MODES = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP)
 class SingleAgentVectorEnv(VectorEnv[Any, Any, Any]):
     """``num_envs`` games, each from its learner's seat; see ``episodes`` for what an episode is.
 
-    ``info`` holds arrays [num_envs]: ``action_mask`` int8 [num_envs, actions] (all ones where a lane waits for its
-    reset), ``seat``, ``illegal``; when episodes end also what ``Environment.info`` says of each learner, ``_name``
-    saying for which lanes. In the mode SAME_STEP these are in ``final_info`` instead, beside ``final_obs``.
+    ``info`` holds arrays [num_envs], each ``name`` with ``_name``, which says for which lanes it holds: ``action_mask``
+    int8 [num_envs, actions] (all ones where a lane waits for its reset), ``seat``, ``illegal``, and what
+    ``Environment.info`` says of the learners. In the mode SAME_STEP, when episodes end, the last of these are in
+    ``final_info`` and ``final_obs``.
 
     With ``device_outputs`` everything is a JAX array and nothing is copied or waited for; then all keys are there at
     every step, and ``final_obs`` is one array [num_envs, ...].
@@ -125,23 +126,17 @@ class SingleAgentVectorEnv(VectorEnv[Any, Any, Any]):
             answer = jax.tree.map(np.asarray, answer)
         report, final, done = answer.report, answer.final, answer.done
         info = self._info(report, np.ones(self.num_envs, np.bool_))
-        if self.device_outputs or done.any():
-            if final is None:
-                info |= self._paired(report.info, done)
-            else:
-                whole = self._info(final, done) | self._paired(final.info, done)
-                info |= {"final_obs": self._final_observation(final, done), "_final_obs": self._own(done)}
-                info |= {"final_info": whole, "_final_info": self._own(done)}
+        if final is not None and (self.device_outputs or done.any()):
+            info |= {"final_obs": self._final_observation(final, done), "_final_obs": self._own(done)}
+            info |= {"final_info": self._info(final, done), "_final_info": self._own(done)}
         told = report if final is None else final
         rewards, terminated, truncated = map(self._own, (told.reward, told.terminated, told.truncated))
         return self._own(report.observation, np.float32), rewards, terminated, truncated, info
 
     def _info(self, report: Report, where: Any) -> dict[str, Any]:
-        mask = report.action_mask.astype(np.int8)
-        return self._paired({"action_mask": mask, "seat": report.seat, "illegal": report.illegal}, where)
-
-    def _paired(self, values: dict[str, Any], where: Any) -> dict[str, Any]:
         """Gymnasium's form of a batched info: each name with ``_name``, which says for which lanes it holds."""
+        mask = report.action_mask.astype(np.int8)
+        values = report.info | {"action_mask": mask, "seat": report.seat, "illegal": report.illegal}
         own = {name: self._own(value) for name, value in values.items()}
         return own | {f"_{name}": self._own(where) for name in values}
 
