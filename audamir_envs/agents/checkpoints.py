@@ -33,16 +33,11 @@ class CheckpointError(ValueError):
 def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
     """Writes arrays and a header of strings atomically, with a checksum over the arrays.
 
-    Raises: OSError naming the file when it cannot be written; what was there before stays.
+    Raises: OSError when it cannot be written; what was there before stays.
     """
-    # Without a copy safetensors would write the underlying memory of a strided view.
-    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    content = save(arrays, {**metadata, "checksum": _checksum(arrays)})
-    try:
-        files.write_bytes(path, content)
-    except OSError as error:
-        why = os.strerror(error.errno or 0)
-        raise OSError(error.errno, f"cannot write {path}: {why}; what was there stays") from None
+    # safetensors writes the memory behind an array, in whatever order it lies there.
+    arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
+    files.write_bytes(path, save(arrays, {**metadata, "checksum": _checksum(arrays)}))
 
 
 def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:

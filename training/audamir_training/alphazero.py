@@ -310,7 +310,7 @@ class AlphaZero:
                 parameters=parameters, average=average, optimiser=optimiser, updates=learner.updates + 1
             )
             after = jax.tree.map(lambda new, old: jnp.where(samples > 0, new, old), after, learner)
-            return after, sums | {"gradient_norm": optax.global_norm(gradients)}
+            return after, sums | {"gradient_norm": _norm(gradients)}
 
         def part_shape(learner: LearnerState, chosen: tuple[Array, ...]) -> Any:
             time, lane, weight, turn = (leaf[0] for leaf in chosen)
@@ -328,6 +328,11 @@ def learning_rate(settings: AlphaZeroSettings, positions: Array) -> Array:
     done = jnp.minimum(positions.astype(jnp.float32) / settings.decay_positions, jnp.float32(1))
     low, high = settings.final_learning_rate, settings.learning_rate
     return low + (high - low) * (1 + jnp.cos(jnp.pi * done)) / 2
+
+
+def _norm(tree: Any) -> Array:
+    """float32 []: the Euclidean norm of all leaves together."""
+    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
 
 
 def _is_matrix(parameters: Any) -> Any:

@@ -63,6 +63,10 @@ class Display:
                 highlight=False,
             )
 
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        self._console.print(text, highlight=False)
+
     def close(self) -> None:
         """Leaves the terminal as it was."""
         if self._live:

@@ -99,13 +99,16 @@ class Run:
         handlers = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             return self._go()
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise OSError(error.errno, f"cannot go on in {self.folder}: {why}; the last saved state is whole") from error
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
             self.display.close()
 
     def _go(self) -> int:
-        algorithm, settings = self.algorithm, self.settings
+        algorithm = self.algorithm
         state = self._resume()
         iteration = algorithm.iteration(state)
         metrics = Metrics(self.folder, iteration) if devices.is_writer() else None
@@ -113,6 +116,7 @@ class Run:
         logged = saved = time.monotonic()
         positions_then = algorithm.positions(state)
         while True:
+            settings = self.settings
             seconds, stop = devices.agreed((self._seconds(), self._signal or 0))
             done = seconds >= 60 * settings.minutes
             due = settings.evaluate_minutes > 0 and (
@@ -140,7 +144,10 @@ class Run:
                 collected, logged, positions_then = [], now, positions
         if metrics:
             metrics.close()
-        return 128 + stop if stop and not done else 0
+        if stop and not done:
+            self.display.say(f"stopped by {signal.Signals(stop).name}; the same command goes on from here")
+            return 128 + stop
+        return 0
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         del frame
@@ -209,4 +216,4 @@ class Run:
             },
             "settings": dataclasses.asdict(self.algorithm.settings),
             "results": [dataclasses.asdict(score) for score in scores],
-        } | self.facts
+        }

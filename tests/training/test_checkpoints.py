@@ -1,0 +1,123 @@
+"""Levels on disk: what is written is read, and what does not belong is refused by name."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import audamir_envs
+from audamir_envs.agents import checkpoints
+from audamir_envs.agents.checkpoints import CheckpointError, load_agent, read_level, read_tensors, save_level, write_tensors
+from audamir_envs.agents.loading import make_agent
+from audamir_envs.agents.networks import init_parameters, make_network
+from audamir_training.games import hex_config
+
+
+@pytest.fixture(scope="module")
+def level(tmp_path_factory):
+    """(environment, path, parameters) of a small level for Stigmergy."""
+    env = audamir_envs.make("stigmergy-v0", side=3)
+    config = hex_config(env.id, 4, 1)
+    parameters = init_parameters(make_network(config), env.observation_shape, env.num_actions, jax.random.key(0))
+    path = tmp_path_factory.mktemp("level") / "small.safetensors"
+    save_level(path, env, config, parameters, budget={"minutes": 1})
+    return env, path, parameters
+
+
+def test_what_is_saved_is_read(level) -> None:
+    env, path, parameters = level
+    network, again, header = read_level(path, env.id)
+    assert network.config == hex_config(env.id, 4, 1)
+    jax.tree.map(np.testing.assert_array_equal, again, jax.tree.map(np.asarray, parameters))
+    assert header["budget"] == {"minutes": 1}
+    assert header["env"] == "stigmergy-v0"
+
+
+def test_a_path_makes_agents_that_play_legally(level) -> None:
+    env, path, _ = level
+    searching = make_agent(env, str(path), simulations=4)
+    bare = make_agent(env, str(path), policy=True)
+    # A game of other shapes than the level was saved with.
+    other = audamir_envs.make("stigmergy-v0", side=2, komi="choose")
+    step = jax.jit(jax.vmap(other.step))
+    acts = [jax.jit(agent.act_batch) for agent in (bare, searching)]
+    states = jax.vmap(other.init)(jax.random.split(jax.random.key(0), 2))
+    for number in range(6):
+        actions = acts[number % 2](states, jax.random.key(number))
+        assert bool(jnp.all(jnp.take_along_axis(states.legal_action_mask, actions[:, None], axis=1)))
+        states = step(states, actions)
+    one = jax.tree.map(lambda leaf: leaf[0], states)
+    assert bare.act(one, jax.random.key(0)).shape == ()
+
+
+def test_settings_are_checked(level) -> None:
+    env, path, _ = level
+    with pytest.raises(ValueError, match=r"no setting 'depth': use simulations"):
+        load_agent(env, str(path), depth=3)
+    with pytest.raises(ValueError, match="simulations=0"):
+        load_agent(env, str(path), simulations=0)
+    with pytest.raises(ValueError, match="temperature=-1"):
+        load_agent(env, str(path), policy=True, temperature=-1.0)
+
+
+def rewritten(path, target, **changes):
+    arrays, header = read_tensors(path)
+    del header["checksum"]
+    write_tensors(target, arrays, header | changes)
+    return target
+
+
+def test_what_does_not_belong_is_refused_by_name(level, tmp_path) -> None:
+    env, path, _ = level
+    with pytest.raises(CheckpointError, match="level of stigmergy-v0, not of colony-v0"):
+        read_level(path, "colony-v0")
+    with pytest.raises(CheckpointError, match="version 17"):
+        read_level(rewritten(path, tmp_path / "a", env_version="17"), env.id)
+    with pytest.raises(CheckpointError, match="observations"):
+        read_level(rewritten(path, tmp_path / "b", observation='[3, "uint8"]'), env.id)
+    with pytest.raises(CheckpointError, match="network 'hex-0'"):
+        wrong = read_tensors(path)[1]["network"].replace('"hex-1"', '"hex-0"')
+        read_level(rewritten(path, tmp_path / "c", network=wrong), env.id)
+    with pytest.raises(CheckpointError, match="parameter"):
+        wrong = read_tensors(path)[1]["network"].replace('"channels": 4', '"channels": 5')
+        read_level(rewritten(path, tmp_path / "d", network=wrong), env.id)
+    with pytest.raises(CheckpointError, match="no level of this suite"):
+        read_level(rewritten(path, tmp_path / "e", format="other"), env.id)
+    with pytest.raises(FileNotFoundError):
+        read_level(tmp_path / "none.safetensors", env.id)
+
+
+def test_every_kind_of_damage_is_seen(level, tmp_path) -> None:
+    _, path, _ = level
+    whole = path.read_bytes()
+    target = tmp_path / "broken.safetensors"
+    for content in (b"", whole[:-1], whole[:100], b"{}", whole[:-1] + bytes([whole[-1] ^ 255])):
+        target.write_bytes(content)
+        with pytest.raises(CheckpointError, match="damaged"):
+            read_tensors(target)
+
+
+def test_arrays_of_any_shape_and_layout_come_back(tmp_path) -> None:
+    arrays = {
+        "scalar": np.array(3, np.int32),
+        "strided": np.arange(12, dtype=np.float32).reshape(3, 4).T,
+        "bool": np.array([True, False]),
+        "half": np.ones((2, 0, 3), np.float16),
+        "words": np.array([2**32 - 1], np.uint32),
+    }
+    write_tensors(tmp_path / "x", arrays, {"fact": "1"})
+    again, header = read_tensors(tmp_path / "x")
+    assert header["fact"] == "1"
+    for name, array in arrays.items():
+        assert again[name].dtype == array.dtype
+        np.testing.assert_array_equal(again[name], array)
+        assert again[name].shape == array.shape
+
+
+def test_an_unknown_level_names_the_known_ones(monkeypatch, level) -> None:
+    _, path, _ = level
+    monkeypatch.setattr(checkpoints, "shipped", lambda env_id: {"zero": path})
+    assert load_agent("stigmergy-v0", "zero", simulations=2).name == "zero"
+    assert load_agent("stigmergy-v0", "zero-policy").name == "zero-policy"
+    with pytest.raises(ValueError, match="no level 'best' comes with stigmergy-v0: there is zero"):
+        load_agent("stigmergy-v0", "best")

@@ -1,0 +1,103 @@
+"""The commands on a tiny run: train, go on, plot, export, play."""
+
+import json
+
+import jax
+import pytest
+
+import audamir_envs
+from audamir_envs.agents.loading import make_agent
+from audamir_training import commands, metrics, presets
+from audamir_training.settings import AlphaZeroSettings, RunSettings
+
+TINY = (
+    "--layouts 2 --channels 4 --blocks 1 --lanes 8 --plies 8 --simulations 2 --considered 2 --slots 8 --full-share 1 "
+    "--opening-plies 1 --batch 16 --microbatch 8 --reuse 0.5 --replay-positions 256 --warmup-positions 32 --quiet "
+    "--evaluate-options side=2 --evaluate-simulations 2 --evaluate-games 4 --opponents random --log-seconds 0 "
+    "--evaluate-minutes 0.001"
+).split()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "s1"
+    assert commands.train(["stigmergy-v0", "--out", str(folder), "--minutes", "0.02", *TINY]) == 0
+    return folder
+
+
+def test_a_run_leaves_state_best_and_metrics(trained) -> None:
+    kinds = {line["kind"] for line in metrics.read(trained)}
+    assert kinds == {"train", "evaluation"}
+    assert (trained / "best.safetensors").is_file()
+    assert list((trained / "tensorboard").glob("events*"))
+
+
+def test_plot_draws_a_picture(trained, capsys) -> None:
+    assert commands.plot([str(trained)]) == 0
+    assert (trained / "curves.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="no metrics"):
+        commands.plot([str(trained / "nothing")])
+
+
+@pytest.mark.parametrize("more", [[], ["--last"]])
+def test_export_writes_a_level_and_its_card(trained, tmp_path, more: list[str], capsys) -> None:
+    assert commands.export([str(trained), str(tmp_path), *more]) == 0
+    path = tmp_path / "zero.safetensors"
+    assert capsys.readouterr().out.split() == [str(path), str(tmp_path / "card.md")]
+    card = (tmp_path / "card.md").read_text()
+    assert "stigmergy-v0" in card
+    assert "| random |" in card
+    agent = make_agent("stigmergy-v0", str(path), policy=True)
+    env = audamir_envs.make("stigmergy-v0", side=2)
+    state = env.init(jax.random.key(0))
+    assert bool(state.legal_action_mask[jax.jit(agent.act)(state, jax.random.key(1))])
+
+
+def test_export_without_a_run_says_so(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match="holds no run"):
+        commands.export([str(tmp_path), str(tmp_path)])
+
+
+def test_the_folder_of_another_game_is_refused(trained) -> None:
+    with pytest.raises(ValueError, match="holds a run of stigmergy-v0, not of colony-v0"):
+        commands.train(["colony-v0", "--out", str(trained)])
+
+
+@pytest.mark.parametrize("env_id", ["colony-v0", "stigmergy-v0"])
+@pytest.mark.parametrize("name", presets.NAMES)
+def test_presets_fit_their_games(env_id: str, name: str) -> None:
+    from audamir_training import games
+
+    settings, run = presets.preset(env_id, name)
+    assert isinstance(settings, AlphaZeroSettings)
+    assert isinstance(run, RunSettings)
+    assert settings.env == env_id
+    shares = sum(variant.share for variant in games.variants(env_id, settings.layouts))
+    assert shares == pytest.approx(1)
+    assert settings.lanes % settings.groups == settings.batch % settings.groups == 0
+
+
+def test_unknown_presets_and_games_are_refused() -> None:
+    with pytest.raises(ValueError, match="quick, small, full"):
+        presets.preset("colony-v0", "huge")
+    with pytest.raises(ValueError, match="colony-v0"):
+        presets.preset("chess-v0", "quick")
+
+
+def test_every_setting_is_a_flag_with_help(capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        commands.train(["--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    for kind in (AlphaZeroSettings, RunSettings):
+        for name in kind.__dataclass_fields__:
+            if name != "env":
+                assert f"--{name.replace('_', '-')}" in text
+    assert "audamir train colony-v0" in text
+
+
+def test_settings_survive_json() -> None:
+    settings, _ = presets.preset("colony-v0", "full")
+    import dataclasses
+
+    assert AlphaZeroSettings(**json.loads(json.dumps(dataclasses.asdict(settings)))) == settings
