@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import os
 import random
@@ -216,10 +217,14 @@ def _mean_interval(values: np.ndarray) -> tuple[float, float]:
     return float(values.mean()) - half, float(values.mean()) + half
 
 
+@functools.lru_cache(maxsize=4)  # so that grading the next agent does not compile again
+def _states_of(env: Stigmergy) -> Callable[[rules.Position], State]:
+    return jax.jit(jax.vmap(env.state_of))
+
+
 def _decider(env: Stigmergy, komi: int, agent: Agent) -> Callable[[Sequence[Stones], Array], np.ndarray]:
     """A function from positions to the agent's actions, int32 [positions]. Consumes its key."""
     board = hexboard(env.side)
-    states_of = jax.jit(jax.vmap(env.state_of))
     choose: Any = None
     if not isinstance(agent, CallableAgent):
         choose = jax.jit(lambda states, key: act_batch(agent, states, key))
@@ -240,7 +245,7 @@ def _decider(env: Stigmergy, komi: int, agent: Agent) -> Callable[[Sequence[Ston
             phase=jnp.full(count, rules.PLAY, jnp.uint8),
             black_seat=jnp.zeros(count, jnp.uint8),
         )
-        return states_of(position)
+        return _states_of(env)(position)
 
     def decide(stones: Sequence[Stones], key: Array) -> np.ndarray:
         chosen = []
