@@ -8,6 +8,9 @@ the ring, so the tables below say from which cells a step stays on the board.
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -80,12 +83,13 @@ def _stay(offset: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     return words(BOARD.offset_table((offset,))[:, 0] >= 0)
 
 
-def _step_of(offset: tuple[int, int]) -> int:
+def step_of(offset: tuple[int, int]) -> int:
+    """How far round the ring an offset (dq, dr) of length 1 or 2 goes: from -28 to 28, negative backwards."""
     step = (offset[0] + 14 * offset[1]) % SIZE
     return step if step <= SIZE // 2 else step - SIZE
 
 
-_DIRECTION_STEPS = tuple((_step_of(offset), *_stay(offset)) for offset in DIRECTIONS)
+_DIRECTION_STEPS = tuple((step_of(offset), *_stay(offset)) for offset in DIRECTIONS)
 
 
 def _turn(lo: Array, hi: Array, step: int) -> tuple[Array, Array]:
@@ -100,16 +104,25 @@ def _turn(lo: Array, hi: Array, step: int) -> tuple[Array, Array]:
     return new_lo, new_hi & _HIGH_MASK
 
 
-def shift(cells: Cells, offset: tuple[int, int]) -> Cells:
-    """The set moved by an offset (dq, dr) of length 1 or 2; cells that leave the board are dropped."""
-    lo, hi = _stay(offset)
-    return Cells(*_turn(cells.lo & lo, cells.hi & hi, _step_of(offset)))
+def steps(cells: Cells) -> tuple[Cells, ...]:
+    """The set moved one step in each of the six directions; cells that leave the board are dropped."""
+    moved = []
+    for step, stay_lo, stay_hi in _DIRECTION_STEPS:
+        moved.append(Cells(*_turn(cells.lo & stay_lo, cells.hi & stay_hi, step)))
+    return tuple(moved)
 
 
 def neighbours(cells: Cells) -> Cells:
     """The cells that touch one of the set (those of the set too, where they touch each other)."""
-    lo = hi = jnp.uint32(0)
-    for step, stay_lo, stay_hi in _DIRECTION_STEPS:
-        moved_lo, moved_hi = _turn(cells.lo & stay_lo, cells.hi & stay_hi, step)
-        lo, hi = lo | moved_lo, hi | moved_hi
-    return Cells(lo, hi)
+    return functools.reduce(operator.or_, steps(cells))
+
+
+def surroundings(cells: Cells) -> tuple[Cells, Cells]:
+    """The cells at distance exactly 1 from some cell of the set, and those at distance exactly 2 from some cell."""
+    near = steps(cells)
+    ring = []
+    for direction, (step, stay_lo, stay_hi) in enumerate(_DIRECTION_STEPS):
+        # On in the same direction, or in one a sixth to either side; both ways round, since one may leave the board.
+        from_here = near[direction - 1] | near[direction] | near[(direction + 1) % 6]
+        ring.append(Cells(*_turn(from_here.lo & stay_lo, from_here.hi & stay_hi, step)))
+    return functools.reduce(operator.or_, near), functools.reduce(operator.or_, ring)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from audamir_envs.colony.cells import BOARD, SIZE, Cells, from_bool, neighbours, of_coordinates, words
+from audamir_envs.colony.cells import BOARD, SIZE, Cells, from_bool, of_coordinates, surroundings, words
 from audamir_envs.core import Array, Pytree
 
 JUMPS: tuple[tuple[int, int], ...] = tuple(
@@ -62,10 +62,9 @@ class Position(Pytree):
 
 def _reach(pieces: Cells, empty: Cells) -> tuple[Cells, Array]:
     """Where pieces may copy to, and whether they can move at all."""
-    near = neighbours(pieces)
+    near, ring = surroundings(pieces)
     copies = near & empty
-    # On a board without gaps in its outline whatever lies two away touches something that lies one away.
-    return copies, (copies | (neighbours(near) & empty)).any()
+    return copies, (copies | (ring & empty)).any()
 
 
 def position_of(

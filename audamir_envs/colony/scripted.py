@@ -1,0 +1,104 @@
+"""Colony's scripted levels: Weak takes what gains most at once, Normal looks 3 plies ahead and Strong 4.
+
+All choose at random among equally good moves. Weak and Normal slip now and then: they play any legal move.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from audamir_envs.agents.base import BatchAgent
+from audamir_envs.colony.rules import KINDS, MOVES, PASS, Position
+from audamir_envs.colony.search import best_moves
+from audamir_envs.core import Array, State
+from audamir_envs.sampling import sample_legal
+
+_IS_COPY = ((np.arange(PASS + 1) % KINDS == 0) & (np.arange(PASS + 1) != PASS)).astype(np.uint32)
+
+
+def immediate_gains(position: Position) -> Array:
+    """uint32 [794]: by how much each action, if legal, raises the mover's lead in pieces."""
+    near_lo, near_hi = jnp.asarray(MOVES[:, 4]), jnp.asarray(MOVES[:, 5])
+    turned = jax.lax.population_count(near_lo & position.enemy.lo) + jax.lax.population_count(
+        near_hi & position.enemy.hi
+    )
+    return turned * jnp.uint32(2) + jnp.asarray(_IS_COPY)
+
+
+class ScriptedAgent(BatchAgent):
+    """Full-width search on the lead in pieces, with slips.
+
+    ``act(states[i], split(key)[i])`` and ``act_batch(states, key)[i]`` are the same, and vmap over ``act`` searches the
+    batch together too.
+    """
+
+    def __init__(self, name: str, depth: int, slip: float) -> None:
+        """Args: depth: plies to search, 1 or at least 3; slip: the chance of playing a random legal move.
+
+        Raises: ValueError naming the valid values.
+        """
+        if depth != 1 and depth < 3:
+            raise ValueError(f"depth={depth!r} is not valid: use 1, or an integer from 3")
+        if not 0 <= slip <= 1:
+            raise ValueError(f"slip={slip!r} is not valid: use a number from 0 to 1")
+        self.name, self.depth, self.slip = name, depth, slip
+        self._act = _batching(functools.partial(_choose, depth, slip))
+
+    def act(self, state: State, key: Array) -> Array:
+        """int32 []: a legal action. Consumes key."""
+        return self._act(state, key)
+
+    def act_batch(self, states: State, key: Array) -> Array:
+        """int32 [batch]: a legal action for each state. Consumes key."""
+        return _choose(self.depth, self.slip, states, jax.random.split(key, states.current_player.shape[0]))
+
+
+def _choose(depth: int, slip: float, states: State, keys: Array) -> Array:
+    """int32 [batch]: actions. Consumes keys, one a state."""
+    keys = jax.vmap(functools.partial(jax.random.split, num=3))(keys)
+    mask = states.legal_action_mask
+    anything = jax.vmap(sample_legal)(keys[:, 0], mask)
+    wanted = ~(states.terminated | states.truncated) & (mask.sum(-1, dtype=jnp.int32) > 1)
+    if slip > 0:
+        # 24 bits are enough for a chance, and compare alike on every machine.
+        words = jax.vmap(lambda key: jax.random.bits(key, (), jnp.uint32))(keys[:, 1])
+        wanted &= (words >> jnp.uint32(8)) >= jnp.uint32(round(slip * (1 << 24)))
+    if depth == 1:
+        gains = jnp.where(mask, jax.vmap(immediate_gains)(states.game) + jnp.uint32(1), jnp.uint32(0))
+        best = gains == gains.max(-1, keepdims=True)
+        chosen = jax.vmap(sample_legal)(keys[:, 2], best)
+    else:
+        chosen = best_moves(states.game, wanted, keys[:, 2], depth)
+    return jnp.where(wanted, chosen, anything)
+
+
+def _batching(choose: Callable[[State, Array], Array]) -> Callable[[State, Array], Array]:
+    """``choose`` for one state, which under vmap becomes ``choose`` for the whole batch."""
+
+    @jax.custom_batching.custom_vmap
+    def act(state: State, key: Array) -> Array:
+        return choose(jax.tree.map(lambda leaf: leaf[None], state), key[None])[0]
+
+    @act.def_vmap
+    def _(axis_size: int, in_batched: Any, state: State, key: Array) -> Any:
+        def spread(leaf: Array, batched: bool) -> Array:
+            return leaf if batched else jnp.broadcast_to(leaf, (axis_size, *leaf.shape))
+
+        state, key = jax.tree.map(spread, (state, key), tuple(in_batched))
+        return choose(state, key), True
+
+    return act
+
+
+AGENTS: dict[str, Callable[..., BatchAgent]] = {
+    "weak": functools.partial(ScriptedAgent, "weak", depth=1, slip=0.3),
+    "normal": functools.partial(ScriptedAgent, "normal", depth=3, slip=0.07),
+    "strong": functools.partial(ScriptedAgent, "strong", depth=4, slip=0.0),
+}
+"""The levels by name; keyword arguments override ``depth`` and ``slip``."""
