@@ -180,24 +180,18 @@ def search(positions: rules.Position, static: Array, table: worth.Worth, widths:
     numbers, chosen = _best(values, widths[0])
     actions = jnp.asarray(_layouts(_side(positions)).actions)[numbers]
 
-    def answer(entry: tuple[rules.Position, Array, Array]) -> Array:
-        before, action, value = entry
-        after = jax.vmap(rules.play, in_axes=-1, out_axes=-1)(before, action)
-        deeper = -jnp.max(search(after, -value, table, widths[1:]), axis=0)
+    # Played in a loop of its own, so that the positions are stored: otherwise the compiler would work them out again at
+    # each place that reads them.
+    first = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, -1, 0), positions)
+    after = jax.lax.map(lambda action: jax.vmap(rules.play)(first, action), actions)
+    after = jax.lax.map(batch_last, after)
+
+    def answer(entry: tuple[rules.Position, Array]) -> Array:
+        position, value = entry
+        deeper = -jnp.max(search(position, -value, table, widths[1:]), axis=0)
         return jnp.where(jnp.abs(value) >= WIN // 2, value, deeper)
 
-    if len(widths) == 1:
-        # The last level is searched for all chosen moves together, since larger batches are faster; the levels above go
-        # move by move, since all of them together would leave the processor's caches.
-        count, batch = numbers.shape
-
-        def spread(leaf: Array) -> Array:
-            return jnp.broadcast_to(leaf[..., None, :], (*leaf.shape[:-1], count, batch)).reshape(*leaf.shape[:-1], -1)
-
-        together = (jax.tree.map(spread, positions), actions.reshape(-1), chosen.reshape(-1))
-        results = answer(together).reshape(count, batch)
-    else:
-        results = jax.lax.map(lambda move: answer((positions, *move)), (actions, chosen))
+    results = jax.lax.map(answer, (after, chosen))
     places = jnp.arange(values.shape[0], dtype=jnp.int32)[:, None]
     searched = jnp.full_like(values, ILLEGAL)
     for number, result in zip(numbers, results, strict=True):
