@@ -1,47 +1,10 @@
 """One tiny program of AlphaZero for all tests here, since compiling it takes longer than running it."""
 
-import dataclasses
-
-import jax
-import numpy as np
 import pytest
-
 from audamir_training.alphazero import AlphaZero
-from audamir_training.devices import AXIS
-from audamir_training.settings import AlphaZeroSettings
-
-TINY = AlphaZeroSettings(
-    env="stigmergy-v0",
-    layouts="2",
-    channels=4,
-    blocks=1,
-    lanes=8,
-    plies=8,
-    simulations=4,
-    full_share=1.0,
-    considered=4,
-    slots=8,
-    opening_plies=1,
-    batch=16,
-    microbatch=8,
-    reuse=0.5,
-    replay_positions=512,
-    warmup_positions=64,
-    window_positions=256,
-    groups=2,
-    evaluate_simulations=2,
-    evaluate_options="side=2",
-)
-
-
-def mesh_of(devices: int) -> jax.sharding.Mesh:
-    return jax.sharding.Mesh(np.array(jax.devices()[:devices]), (AXIS,))
+from tiny_run import TINY, mesh_of
 
 
 @pytest.fixture(scope="session")
 def tiny() -> AlphaZero:
     return AlphaZero(TINY, mesh_of(1))
-
-
-def changed(**changes) -> AlphaZeroSettings:
-    return dataclasses.replace(TINY, **changes)

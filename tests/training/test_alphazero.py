@@ -4,9 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from audamir_training.alphazero import AlphaZero, learning_rate
-from tests.training.conftest import TINY, changed, mesh_of
+from tiny_run import TINY, changed, mesh_of
 
 
 def copied(tree):
@@ -83,7 +82,12 @@ def test_the_learning_rate_falls_by_half_a_cosine() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"lanes": 9}, "lanes=9"), ({"batch": 15}, "batch=15"), ({"groups": 1}, "groups=1"), ({"env": "nim-v0"}, "nim-v0")],
+    [
+        ({"lanes": 9}, "lanes=9"),
+        ({"batch": 15}, "batch=15"),
+        ({"groups": 1}, "groups=1"),
+        ({"env": "nim-v0"}, "nim-v0"),
+    ],
 )
 def test_settings_that_do_not_fit_are_refused(changes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -4,13 +4,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from audamir_training.games import hex_config
 
 import audamir_envs
 from audamir_envs.agents import checkpoints
-from audamir_envs.agents.checkpoints import CheckpointError, load_agent, read_level, read_tensors, save_level, write_tensors
+from audamir_envs.agents.checkpoints import (
+    CheckpointError,
+    load_agent,
+    read_level,
+    read_tensors,
+    save_level,
+    write_tensors,
+)
 from audamir_envs.agents.loading import make_agent
 from audamir_envs.agents.networks import init_parameters, make_network
-from audamir_training.games import hex_config
 
 
 @pytest.fixture(scope="module")
@@ -75,12 +82,12 @@ def test_what_does_not_belong_is_refused_by_name(level, tmp_path) -> None:
         read_level(rewritten(path, tmp_path / "a", env_version="17"), env.id)
     with pytest.raises(CheckpointError, match="observations"):
         read_level(rewritten(path, tmp_path / "b", observation='[3, "uint8"]'), env.id)
+    network = read_tensors(path)[1]["network"]
     with pytest.raises(CheckpointError, match="network 'hex-0'"):
-        wrong = read_tensors(path)[1]["network"].replace('"hex-1"', '"hex-0"')
-        read_level(rewritten(path, tmp_path / "c", network=wrong), env.id)
+        read_level(rewritten(path, tmp_path / "c", network=network.replace("hex-1", "hex-0")), env.id)
+    wider = network.replace('"channels": 4', '"channels": 5')
     with pytest.raises(CheckpointError, match="parameter"):
-        wrong = read_tensors(path)[1]["network"].replace('"channels": 4', '"channels": 5')
-        read_level(rewritten(path, tmp_path / "d", network=wrong), env.id)
+        read_level(rewritten(path, tmp_path / "d", network=wider), env.id)
     with pytest.raises(CheckpointError, match="no level of this suite"):
         read_level(rewritten(path, tmp_path / "e", format="other"), env.id)
     with pytest.raises(FileNotFoundError):

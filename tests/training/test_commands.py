@@ -4,18 +4,18 @@ import json
 
 import jax
 import pytest
-
-import audamir_envs
-from audamir_envs.agents.loading import make_agent
 from audamir_training import commands, metrics, presets
 from audamir_training.settings import AlphaZeroSettings, RunSettings
 
-TINY = (
-    "--layouts 2 --channels 4 --blocks 1 --lanes 8 --plies 8 --simulations 2 --considered 2 --slots 8 --full-share 1 "
-    "--opening-plies 1 --batch 16 --microbatch 8 --reuse 0.5 --replay-positions 256 --warmup-positions 32 --quiet "
-    "--evaluate-options side=2 --evaluate-simulations 2 --evaluate-games 4 --opponents random --log-seconds 0 "
-    "--evaluate-minutes 0.001"
-).split()
+import audamir_envs
+from audamir_envs.agents.loading import make_agent
+
+TINY = [
+    "--layouts=2", "--channels=4", "--blocks=1", "--lanes=8", "--plies=8", "--simulations=2", "--considered=2",
+    "--slots=8", "--full-share=1", "--opening-plies=1", "--batch=16", "--microbatch=8", "--reuse=0.5",
+    "--replay-positions=256", "--warmup-positions=32", "--evaluate-options=side=2", "--evaluate-simulations=2",
+    "--evaluate-games=4", "--opponents=random", "--log-seconds=0", "--evaluate-minutes=0.001", "--quiet",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

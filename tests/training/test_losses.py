@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from audamir_training import losses
 
 from audamir_envs.agents.networks import HexOutput
-from audamir_training import losses
 
 
 class Fixed:

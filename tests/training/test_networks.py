@@ -42,7 +42,9 @@ def parameters(network):
     # Heads begin near zero; moved away so that every parameter matters.
     leaves, tree = jax.tree.flatten(fresh)
     rng = np.random.default_rng(1)
-    return jax.tree.unflatten(tree, [leaf + 0.1 * jnp.asarray(rng.normal(size=leaf.shape), jnp.float32) for leaf in leaves])
+    return jax.tree.unflatten(
+        tree, [leaf + 0.1 * jnp.asarray(rng.normal(size=leaf.shape), jnp.float32) for leaf in leaves]
+    )
 
 
 @pytest.mark.parametrize("side", [2, 3, 5])

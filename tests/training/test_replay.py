@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from audamir_training import replay as replays
 
 CELLS = 2

@@ -5,21 +5,19 @@ import errno
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import jax
 import numpy as np
 import pytest
+from audamir_training import metrics, storage
+from audamir_training.display import Display
+from audamir_training.runs import BEST, LEARNER, STATE, Run
+from audamir_training.settings import RunSettings
+from tiny_run import TINY
 
 from audamir_envs import files
 from audamir_envs.agents.checkpoints import CheckpointError
-from audamir_training import metrics, storage
-from audamir_training.display import Display
-from audamir_training.runs import BEST, STATE, Run
-from audamir_training.settings import RunSettings
-from tests.training.conftest import TINY
 
 
 class Counting:
@@ -28,9 +26,8 @@ class Counting:
     name = "counting"
     settings = TINY
 
-    def __init__(self, stop_after: int = 10**9, interrupt_at: int = -1) -> None:
-        self.stop_after, self.interrupt_at = stop_after, interrupt_at
-        self.run: Run | None = None
+    def __init__(self, interrupt_at: int = -1) -> None:
+        self.interrupt_at = interrupt_at
 
     def start(self):
         return {"n": np.int32(0), "weights": np.zeros(3, np.float32)}
@@ -42,9 +39,6 @@ class Counting:
         number = int(state["n"]) + 1
         if number == self.interrupt_at:
             signal.raise_signal(signal.SIGTERM)
-        if number >= self.stop_after:
-            assert self.run
-            self.run.settings = dataclasses.replace(self.run.settings, minutes=0.0)
         rng = np.random.default_rng(number)
         weights = state["weights"] + rng.normal(size=3).astype(np.float32)
         return {"n": np.int32(number), "weights": weights}, {"loss": np.float32(1 / number)}
@@ -54,6 +48,12 @@ class Counting:
 
     def positions(self, state):
         return 10 * int(state["n"])
+
+    def learner(self, state):
+        return dict(state)
+
+    def with_learner(self, state, learner):
+        return state | learner
 
     def player(self, state):
         return state["weights"]
@@ -68,15 +68,15 @@ class Counting:
         return {"loss": f"{means['loss']:.3f}"}
 
 
-def sitting(folder, algorithm, **changes) -> tuple[Run, int]:
+def sitting(folder, algorithm, origin=None, **changes) -> tuple[Run, int]:
     settings = RunSettings(minutes=1.0, log_seconds=0.0, evaluate_minutes=0.0, opponents="random")
-    run = Run(algorithm, dataclasses.replace(settings, **changes), folder, Display("test", 1.0, quiet=True), {"env": "x"})
-    algorithm.run = run
+    settings = dataclasses.replace(settings, **changes)
+    run = Run(algorithm, settings, folder, Display("test", 1.0, quiet=True), {"env": "x"}, origin)
     return run, run.go()
 
 
 def test_a_run_ends_with_its_minutes_and_says_so(tmp_path) -> None:
-    _, code = sitting(tmp_path, Counting(stop_after=5), evaluate_minutes=1e-9)
+    _, code = sitting(tmp_path, Counting(), evaluate_minutes=1e-9, iterations=5)
     assert code == 0
     facts = storage.read_facts(tmp_path / STATE)
     assert facts["algorithm"] == "counting"
@@ -94,8 +94,8 @@ def test_a_run_ends_with_its_minutes_and_says_so(tmp_path) -> None:
 def test_a_signal_saves_and_the_next_sitting_goes_on_as_if_nothing_had_been(tmp_path) -> None:
     _, code = sitting(tmp_path / "a", Counting(interrupt_at=3))
     assert code == 128 + signal.SIGTERM
-    sitting(tmp_path / "a", Counting(stop_after=6))
-    sitting(tmp_path / "b", Counting(stop_after=6))
+    sitting(tmp_path / "a", Counting(), iterations=6)
+    sitting(tmp_path / "b", Counting(), iterations=6)
     like = Counting().start()
     (first, _), (second, _) = (storage.load_state(tmp_path / name / STATE, like) for name in "ab")
     jax.tree.map(np.testing.assert_array_equal, first, second)
@@ -103,11 +103,20 @@ def test_a_signal_saves_and_the_next_sitting_goes_on_as_if_nothing_had_been(tmp_
     assert iterations == sorted(set(iterations))
 
 
+def test_a_run_starts_from_the_learner_of_another(tmp_path) -> None:
+    sitting(tmp_path / "a", Counting(), iterations=4)
+    sitting(tmp_path / "b", Counting(), origin=tmp_path / "a" / LEARNER, iterations=6)
+    sitting(tmp_path / "c", Counting(), iterations=6)
+    like = Counting().start()
+    (first, _), (second, _) = (storage.load_state(tmp_path / name / STATE, like) for name in "bc")
+    jax.tree.map(np.testing.assert_array_equal, first, second)
+
+
 def test_lines_after_the_last_save_are_written_anew(tmp_path) -> None:
-    sitting(tmp_path, Counting(stop_after=3))
+    sitting(tmp_path, Counting(), iterations=3)
     with (tmp_path / metrics.FILE).open("a") as file:
         file.write(json.dumps({"kind": "train", "iteration": 4, "loss": 9.0, "positions": 40}) + "\n" + '{"kind": "tr')
-    sitting(tmp_path, Counting(stop_after=5))
+    sitting(tmp_path, Counting(), iterations=5)
     lines = metrics.read(tmp_path)
     assert [line["iteration"] for line in lines] == [1, 2, 3, 4, 5]
     assert lines[3]["loss"] == pytest.approx(0.25)
@@ -124,12 +133,12 @@ def test_minutes_count_all_sittings(tmp_path) -> None:
 
 
 def test_a_damaged_state_is_an_error_and_stays(tmp_path) -> None:
-    sitting(tmp_path, Counting(stop_after=3))
+    sitting(tmp_path, Counting(), iterations=3)
     whole = (tmp_path / STATE).read_bytes()
     for broken in (whole[:-5], whole[:-1] + bytes([whole[-1] ^ 1]), b"", b"nonsense" * 50):
         (tmp_path / STATE).write_bytes(broken)
         with pytest.raises(CheckpointError, match="damaged"):
-            sitting(tmp_path, Counting(stop_after=5))
+            sitting(tmp_path, Counting(), iterations=5)
         assert (tmp_path / STATE).read_bytes() == broken
 
 
@@ -145,67 +154,16 @@ def test_a_foreign_state_is_an_error_and_stays(tmp_path) -> None:
 
 
 def test_a_full_disk_is_an_error_and_the_last_state_stays(tmp_path, monkeypatch) -> None:
-    sitting(tmp_path, Counting(stop_after=3))
+    sitting(tmp_path, Counting(), iterations=3)
     before = (tmp_path / STATE).read_bytes()
 
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="cannot go on in .*No space left on device; the last saved state is whole"):
-        sitting(tmp_path, Counting(stop_after=5))
+    with pytest.raises(OSError, match=r"cannot go on in .*No space left on device; the last saved state is whole"):
+        sitting(tmp_path, Counting(), iterations=5)
     monkeypatch.undo()
     assert (tmp_path / STATE).read_bytes() == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-    sitting(tmp_path, Counting(stop_after=5))
-
-
-FLAGS = (
-    "--layouts 2 --channels 4 --blocks 1 --lanes 8 --plies 8 --simulations 4 --considered 4 --slots 8 --full-share 1 "
-    "--opening-plies 1 --batch 16 --microbatch 8 --reuse 0.5 --replay-positions 512 --warmup-positions 64 "
-    "--window-positions 256 --groups 2 --opponents= --quiet"
-).split()
-
-
-def command(folder, *more: str) -> list[str]:
-    program = [sys.executable, "-m", "audamir_training", "train", "stigmergy-v0", "--out", str(folder)]
-    return [*program, *FLAGS, *more]
-
-
-@pytest.mark.slow
-def test_twenty_kills_lose_nothing_but_time(tmp_path) -> None:
-    environment = dict(os.environ, JAX_COMPILATION_CACHE_DIR=str(tmp_path / "cache"))
-    rng = np.random.default_rng(0)
-    folder = tmp_path / "killed"
-    iterations = []
-    for _ in range(20):
-        process = subprocess.Popen(command(folder, "--save-minutes", "0.01", "--minutes", "1000"), env=environment)
-        before = iterations[-1] if iterations else 0
-        deadline = time.monotonic() + 300
-        while time.monotonic() < deadline:
-            time.sleep(0.2)
-            if (folder / STATE).is_file() and _iteration(folder) > before:
-                break
-        time.sleep(float(rng.uniform(0, 2)))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        iterations.append(_iteration(folder))
-    assert iterations == sorted(iterations)
-    assert iterations[-1] > iterations[0]
-    # One more sitting that ends by itself, then the same number of iterations without a break.
-    subprocess.run(command(folder, "--minutes", "0"), env=environment, check=True)
-    from audamir_training.alphazero import AlphaZero
-    from tests.training.conftest import mesh_of
-
-    algorithm = AlphaZero(dataclasses.replace(TINY, evaluate_options=""), mesh_of(1))
-    state = algorithm.start()
-    for _ in range(iterations[-1]):
-        state, _ = algorithm.iterate(state)
-    resumed, _ = storage.load_state(folder / STATE, state)
-    jax.tree.map(np.testing.assert_array_equal, resumed, jax.tree.map(np.asarray, state))
-
-
-def _iteration(folder) -> int:
-    from audamir_envs.agents.checkpoints import read_tensors
-
-    return int(read_tensors(folder / STATE)[0][".iteration"])
+    sitting(tmp_path, Counting(), iterations=5)

@@ -146,6 +146,19 @@ class AlphaZero:
         """Positions played in all lanes."""
         return int(state.positions)
 
+    def learner(self, state: AlphaZeroState) -> Any:
+        """Parameters, optimiser and counters."""
+        return {
+            "learner": state.learner,
+            "iteration": state.iteration,
+            "positions": state.positions,
+            "games": state.games,
+        }
+
+    def with_learner(self, state: AlphaZeroState, learner: Any) -> AlphaZeroState:
+        """A fresh state that goes on from there; its replay refills."""
+        return state.replace(**learner)
+
     def player(self, state: AlphaZeroState) -> Any:
         """The parameters to play with."""
         return state.learner.average

@@ -26,6 +26,9 @@ def train(arguments: Sequence[str]) -> int:
     parser.add_argument("env", help="environment id, such as colony-v0")
     parser.add_argument("--preset", choices=presets.NAMES, help="settings to start from (default: small)")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the run's folder")
+    parser.add_argument(
+        "--learner", type=Path, metavar="FILE", help="start from another run's learner.safetensors; its replay refills"
+    )
     parser.add_argument("--quiet", action="store_true", help="show nothing while training")
     distributed = parser.add_argument_group("several processes; what is not given comes from the cluster's environment")
     distributed.add_argument("--distributed", action="store_true", help="join the other processes of the run")
@@ -51,7 +54,7 @@ def train(arguments: Sequence[str]) -> int:
     algorithm = build(settings)
     quiet = args.quiet or not devices.is_writer()
     display = Display(f"{args.env} in {args.out}", run_settings.minutes, quiet)
-    return Run(algorithm, run_settings, args.out, display, {"env": args.env}).go()
+    return Run(algorithm, run_settings, args.out, display, {"env": args.env}, args.learner).go()
 
 
 def plot(arguments: Sequence[str]) -> int:

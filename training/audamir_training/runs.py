@@ -20,7 +20,7 @@ from audamir_training.evaluation import Score, interval
 from audamir_training.metrics import Metrics
 from audamir_training.settings import RunSettings
 
-STATE, BEST = "state.safetensors", "best.safetensors"
+STATE, BEST, LEARNER = "state.safetensors", "best.safetensors", "learner.safetensors"
 
 
 class Algorithm(Protocol):
@@ -48,6 +48,14 @@ class Algorithm(Protocol):
 
     def positions(self, state: Any) -> int:
         """Positions played, what schedules run on."""
+        ...
+
+    def learner(self, state: Any) -> Any:
+        """The few MB of a state from which a run can go on in another folder: no games, no replay."""
+        ...
+
+    def with_learner(self, state: Any, learner: Any) -> Any:
+        """A fresh state with what ``learner`` gave (NumPy arrays) in place of its own."""
         ...
 
     def player(self, state: Any) -> Any:
@@ -81,11 +89,18 @@ class Run:
     """One sitting of a run in a folder."""
 
     def __init__(
-        self, algorithm: Algorithm, settings: RunSettings, folder: Path, display: Display, facts: dict[str, Any]
+        self,
+        algorithm: Algorithm,
+        settings: RunSettings,
+        folder: Path,
+        display: Display,
+        facts: dict[str, Any],
+        origin: Path | None = None,
     ) -> None:
-        """Args: facts: JSON-able, stored with the state beside settings and progress."""
+        """Args: facts: JSON-able, stored with the state beside settings and progress; origin: the ``learner`` file of
+        another run to start from, if the folder has no state yet."""
         self.algorithm, self.settings, self.folder = algorithm, settings, folder
-        self.display, self.facts = display, facts
+        self.display, self.facts, self.origin = display, facts, origin
         self.progress = Progress()
         self._matches: dict[str, Callable[[Any, Array], tuple[Array, Array]]] = {}
         self._signal: int | None = None
@@ -101,7 +116,9 @@ class Run:
             return self._go()
         except OSError as error:
             why = error.strerror or str(error)
-            raise OSError(error.errno, f"cannot go on in {self.folder}: {why}; the last saved state is whole") from error
+            raise OSError(
+                error.errno, f"cannot go on in {self.folder}: {why}; the last saved state is whole"
+            ) from error
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
@@ -118,7 +135,7 @@ class Run:
         while True:
             settings = self.settings
             seconds, stop = devices.agreed((self._seconds(), self._signal or 0))
-            done = seconds >= 60 * settings.minutes
+            done = seconds >= 60 * settings.minutes or 0 < settings.iterations <= iteration
             due = settings.evaluate_minutes > 0 and (
                 done or seconds - self.progress.evaluated_at >= 60 * settings.evaluate_minutes
             )
@@ -165,6 +182,10 @@ class Run:
             arrays, facts = storage.load_state(path, state)
             state = self.algorithm.place(arrays)
             self.progress = Progress(**facts["progress"])
+        elif self.origin:
+            arrays, facts = storage.load_state(self.origin, self.algorithm.learner(state))
+            state = self.algorithm.place(self.algorithm.with_learner(devices.on_host(state), arrays))
+            self.progress = Progress(seconds=facts["progress"]["seconds"])
         self._clock = time.monotonic()
         self.display.begin(self.algorithm.iteration(state), self.progress.seconds)
         return state
@@ -180,6 +201,7 @@ class Run:
             "progress": progress,
         }
         storage.save_state(self.folder / STATE, arrays, self.facts | facts)
+        storage.save_state(self.folder / LEARNER, self.algorithm.learner(arrays), self.facts | facts)
 
     def _evaluate(self, state: Any, iteration: int, metrics: Metrics | None) -> None:
         parameters = self.algorithm.player(state)

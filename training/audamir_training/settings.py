@@ -63,6 +63,7 @@ class RunSettings:
     """How long a run goes on and what it reports; may differ from sitting to sitting."""
 
     minutes: float = setting(30.0, "of training, all sittings together, evaluations and compiling included")
+    iterations: int = setting(0, "of training, all sittings together; 0: as many as the minutes allow")
     save_minutes: float = setting(5.0, "between two saves of the whole state")
     log_seconds: float = setting(10.0, "between two lines of metrics")
     evaluate_minutes: float = setting(10.0, "between two evaluations; 0: none")

@@ -1,0 +1,246 @@
+"""PPO's play: many games of several seats at once, by the learner, its own snapshots and scripted levels."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from audamir_envs.agents.base import BatchAgent
+from audamir_envs.agents.tile_network import TileOutput
+from audamir_envs.autoreset import AutoReset, AutoResetState
+from audamir_envs.core import Array, Environment, Pytree, State
+from audamir_envs.principalities import dice, rules
+
+Evaluate = Callable[[Array], TileOutput]
+"""A network on observations [batch, ...]."""
+
+
+class Lanes(Pytree):
+    """Games in progress, [lanes] each; the lanes of a group lie together."""
+
+    state: AutoResetState
+    own: Array  # bool [lanes, players]: the seats that the learner plays
+    length: Array  # int32 [lanes]: decisions of this game so far
+    number: Array  # int32 [lanes]: which lane this is among those of all devices
+
+
+class Decisions(Pytree):
+    """What was decided, [steps, lanes] each, P seats in absolute order."""
+
+    observation: Array  # uint8 [steps, lanes, tiles, columns]: the mover's
+    legal: Array  # bool [steps, lanes, actions]
+    action: Array  # int32
+    log_prob: Array  # float32: of the action under the learner's policy
+    mover: Array  # int32
+    own: Array  # bool: the learner decided
+    values: Array  # float32 [steps, lanes, P]: before the decision
+    done: Array  # bool: the decision ended the game
+    result: Array  # float32 [steps, lanes, P]: the rewards where done
+    chance: Array  # float32: of the way the dice fell in an attack; 1 for other decisions
+    other: Array  # float32 [steps, lanes, P]: the values if the dice had fallen the other way
+    other_done: Array  # bool: that would have ended the game, and ``other`` are its rewards
+
+
+@dataclasses.dataclass(frozen=True)
+class Mix:
+    """How the lanes of every group are used, in this order."""
+
+    alone: int  # lanes in which the learner plays all seats
+    snapshots: int  # lanes in which a snapshot plays some seats
+    scripted: int  # lanes in which a level plays some seats, for each level
+
+    def lanes(self, levels: int) -> int:
+        """Lanes of a group."""
+        return self.alone + self.snapshots + self.scripted * levels
+
+
+def draw_own(mixed: Array, players: int, key: Array) -> Array:
+    """bool [players]: the learner's seats in a new game: all, or where ``mixed`` from one to all but one. Consumes key.
+
+    How many is uniform, and so is which.
+    """
+    count_key, seat_key = jax.random.split(key)
+    count = jax.random.randint(count_key, (), 1, players, jnp.int32)
+    order = jax.random.permutation(seat_key, jnp.arange(players, dtype=jnp.int32))
+    return ~mixed | (order < count)
+
+
+def is_mixed(mix: Mix, levels: int, lanes: int) -> Array:
+    """bool [lanes]: in which lanes others play too."""
+    place = jnp.arange(lanes, dtype=jnp.int32) % jnp.int32(mix.lanes(levels))
+    return place >= jnp.int32(mix.alone)
+
+
+def sample(logits: Array, legal: Array, key: Array, tiles: int) -> tuple[Array, Array]:
+    """(action int32 [], its log-probability float32 []) by a masked policy. Consumes key.
+
+    A source tile is drawn first and then a target, which is the same distribution and much faster than one draw among
+    all actions.
+
+    Args: logits: float32 [tiles * tiles + 3]; legal: bool, likewise, at least one.
+    """
+    masked = jnp.where(legal, logits, -jnp.inf)
+    top = jnp.max(masked)
+    weight = jnp.exp(masked - top)
+    rows = weight[: tiles * tiles].reshape(tiles, tiles)
+    masses = jnp.concatenate([jnp.sum(rows, axis=1), weight[tiles * tiles :]])
+    draws = jax.random.uniform(key, (2,), jnp.float32)
+    group = _pick(masses, draws[0])
+    row = jnp.minimum(group, jnp.int32(tiles - 1))
+    attack = row * jnp.int32(tiles) + _pick(rows[row], draws[1])
+    action = jnp.where(group < tiles, attack, group - jnp.int32(tiles) + jnp.int32(tiles * tiles))
+    return action, masked[action] - top - jnp.log(jnp.sum(masses))
+
+
+def _pick(weights: Array, draw: Array) -> Array:
+    """int32 []: the index drawn with these weights (float32 [n], >= 0) by a number in 0..1."""
+    reached = jnp.cumsum(weights)
+    # Never the whole sum, which rounding might else give.
+    hit = (reached > draw * jnp.float32(1 - 1e-6) * reached[-1]) & (weights > 0)
+    return jnp.argmax(hit).astype(jnp.int32)
+
+
+def absolute(relative: Array, mover: Array) -> Array:
+    """float32 [..., P]: values by relative seat, put in the order of seats; ``mover`` int32 [...]."""
+    players = relative.shape[-1]
+    seat = jnp.arange(players, dtype=jnp.int32)
+    return jnp.take_along_axis(relative, (seat - mover[..., None]) % jnp.int32(players), axis=-1)
+
+
+def relative(by_seat: Array, mover: Array) -> Array:
+    """The inverse of ``absolute``."""
+    return absolute(by_seat, -mover)
+
+
+def other_way(env: Environment, before: State, action: Array, after: AutoResetState) -> tuple[Array, Array, Any]:
+    """What would have been, had the dice of an attack fallen the other way.
+
+    Returns: is an attack (bool []), the chance of what happened (float32 []; 1 if no attack), the other position.
+    """
+    game = before.game
+    tiles = game.owner.shape[0]
+    attacked = action < jnp.int32(tiles * tiles)
+    source, target = action // jnp.int32(tiles) % jnp.int32(tiles), action % jnp.int32(tiles)
+    # Among attacks only a victory ends a game.
+    won = after.just_reset | (after.game.owner[target] == game.player.astype(jnp.int8))
+    odds = jnp.asarray(dice.odds(), jnp.float32)[game.dice[source], game.dice[target]]
+    chance = jnp.where(attacked, jnp.where(won, odds, 1 - odds), jnp.float32(1))
+    return attacked, chance, rules.attack(game, source, target, ~won)
+
+
+def play(
+    auto: AutoReset,
+    evaluate: Evaluate,
+    snapshot: Callable[[Array], Array],
+    levels: Sequence[BatchAgent],
+    mix: Mix,
+    steps: int,
+    lanes: Lanes,
+    key: Array,
+) -> tuple[Lanes, Decisions, Array, dict[str, Array]]:
+    """Plays ``steps`` decisions in every lane. Consumes key; a lane's draws depend on its number, not on its place.
+
+    Args: snapshot: the logits [groups, lanes, actions] of each group's snapshot, of observations [groups, lanes, ...].
+    Returns: the lanes; the decisions; the values after the last one, float32 [lanes, P]; sums, float32 [] each.
+    """
+    env = auto.env
+    tiles, players = lanes.state.game.owner.shape[1], env.num_players
+    width = mix.lanes(len(levels))
+    groups = lanes.number.shape[0] // width
+    mixed = is_mixed(mix, len(levels), lanes.number.shape[0])
+    draw_actions = jax.vmap(sample, in_axes=(0, 0, 0, None))
+
+    def part(tree: Any, start: int, count: int) -> Any:
+        """The lanes ``start`` to ``start + count`` of every group, [groups * count]."""
+        return jax.tree.map(
+            lambda leaf: leaf.reshape(groups, width, *leaf.shape[1:])[:, start : start + count].reshape(
+                groups * count, *leaf.shape[1:]
+            ),
+            tree,
+        )
+
+    def others_actions(state: State, keys: Array, level_key: Array) -> Array:
+        """int32 [lanes]: what the other player of each mixed lane would do."""
+        chosen = [jnp.zeros((groups, mix.alone), jnp.int32)]
+        if mix.snapshots:
+            seen, legal, own_keys = part((state.observation, state.legal_action_mask, keys), mix.alone, mix.snapshots)
+            logits = snapshot(seen.reshape(groups, mix.snapshots, *seen.shape[1:]))
+            action, _ = draw_actions(logits.reshape(legal.shape), legal, own_keys, tiles)
+            chosen.append(action.reshape(groups, mix.snapshots))
+        for number, level in enumerate(levels):
+            start = mix.alone + mix.snapshots + number * mix.scripted
+            seats, own_keys = part((state, keys), start, mix.scripted)
+            chosen.append(jax.vmap(level.act)(seats, own_keys).reshape(groups, mix.scripted))
+        return jnp.concatenate(chosen, axis=1).reshape(-1)
+
+    def step(lanes: Lanes, number: Array) -> tuple[Lanes, tuple[Decisions, dict[str, Array]]]:
+        step_key = jax.random.fold_in(key, number)
+        keys = jax.vmap(lambda lane: jax.random.split(jax.random.fold_in(step_key, lane), 4))(lanes.number)
+        before = lanes.state
+        mover = before.current_player
+        said = evaluate(before.observation)
+        action, log_prob = draw_actions(said.logits, before.legal_action_mask, keys[:, 0], tiles)
+        own = jnp.take_along_axis(lanes.own, mover[:, None], axis=1)[:, 0]
+        if width > mix.alone:
+            action = jnp.where(own, action, others_actions(before, keys[:, 1], step_key))
+        after = jax.vmap(auto.step)(before, action, keys[:, 2])
+        done = after.just_reset
+
+        attacked, chance, other = jax.vmap(lambda b, a, c: other_way(env, b, a, c))(before, action, after)
+        outcome = jax.vmap(env.outcome)(other)
+        other_done = attacked & (outcome.terminated | outcome.truncated)
+        other_seen = jax.vmap(env.observe_game)(other, mover)
+        other_values = absolute(evaluate(other_seen).values, mover)
+        decisions = Decisions(
+            observation=before.observation,
+            legal=before.legal_action_mask,
+            action=action,
+            log_prob=log_prob,
+            mover=mover,
+            own=own,
+            values=absolute(said.values, mover),
+            done=done,
+            result=after.final_rewards,
+            chance=chance,
+            other=jnp.where(other_done[:, None], outcome.rewards, other_values),
+            other_done=other_done,
+        )
+        length = lanes.length + 1
+        fresh = jax.vmap(lambda mixed, key: draw_own(mixed, players, key))(mixed, keys[:, 3])
+        after_lanes = Lanes(
+            state=after,
+            own=jnp.where(done[:, None], fresh, lanes.own),
+            length=jnp.where(done, jnp.int32(0), length),
+            number=lanes.number,
+        )
+        return after_lanes, (decisions, _sums(mix, levels, lanes.own, decisions, length))
+
+    lanes, (decisions, sums) = jax.lax.scan(step, lanes, jnp.arange(steps, dtype=jnp.int32))
+    last = absolute(evaluate(lanes.state.observation).values, lanes.state.current_player)
+    return lanes, decisions, last, jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), sums)
+
+
+def _sums(mix: Mix, levels: Sequence[BatchAgent], own: Array, decisions: Decisions, length: Array) -> dict[str, Array]:
+    """What the display shows of a step."""
+    done = decisions.done
+    players = own.shape[1]
+    width = mix.lanes(len(levels))
+    place = jnp.arange(done.shape[0], dtype=jnp.int32) % jnp.int32(width)
+    shares = ((players - 1) * decisions.result + 1) / players
+    counted = own & done[:, None]
+    sums = {
+        "games": jnp.sum(done, dtype=jnp.float32),
+        "length": jnp.sum(jnp.where(done, length, 0), dtype=jnp.float32),
+    }
+    for name, start, stop in (
+        ("snapshots", mix.alone, mix.alone + mix.snapshots),
+        ("levels", mix.alone + mix.snapshots, width),
+    ):
+        here = counted & ((place >= start) & (place < stop))[:, None]
+        sums[f"{name}_won"] = jnp.sum(jnp.where(here, shares, jnp.float32(0)))
+        sums[f"{name}_seats"] = jnp.sum(here, dtype=jnp.float32)
+    return sums
