@@ -1,13 +1,14 @@
 """Many games at once between any agents: lanes of one jitted program, refilled from a list of games.
 
 Lanes wait for different agents. At each ply the lanes are sorted by the agent to move, and each agent decides for its
-own lanes only, in blocks of fixed size whose number follows the number of lanes: what a ply costs is what the decisions
-cost, however many lanes have finished and however unlike the agents are.
+own lanes only, in blocks of fixed size whose number follows the number of lanes: what a ply costs is about what its
+decisions cost, however many lanes have finished and however unlike the agents are.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -91,7 +92,7 @@ def play(
     check(games=games, seed=seed, opening_plies=opening_plies, max_plies=max_plies, batch=batch)
     limit = min(max_plies or env.max_steps, env.max_steps)
     size = min(batch or _BATCH, games)
-    program = _Program(env, tuple(agents), size, opening_plies, limit)
+    program = _Program(env, tuple(agents), _blocks(seats, len(agents), size), size, opening_plies, limit)
     root = jax.random.key(seed)
     keys = np.asarray(_start_keys(root, np.asarray(starts, np.uint32)))
     decision_key = jax.random.fold_in(root, np.uint32(0xFFFFFFFF))  # no start has this number
@@ -186,18 +187,36 @@ def illegal_action(env: Environment, agent: Agent, action: int, ply: int) -> str
     return f"agent {agent.name!r} played the illegal action {action}{text} at ply {ply} of {env.id}"
 
 
+def _blocks(seats: np.ndarray, agents: int, size: int) -> tuple[int, ...]:
+    """For each agent how many lanes it decides for at once: about as many as are expected to wait for it.
+
+    While all lanes are as far as each other the number is exact. Lanes that are refilled drift apart; then a margin
+    keeps most plies from needing a second block for a few lanes.
+    """
+    held = np.bincount(seats.ravel(), minlength=agents) / seats.size
+    margin = math.isqrt(size) if len(seats) > size else 0
+    return tuple(min(size, math.ceil(size * share - 1e-9) + margin) or 1 for share in held)
+
+
 class _Program:
     """The jitted functions of one kind of run."""
 
-    def __init__(self, env: Environment, agents: tuple[Agent, ...], size: int, opening_plies: int, limit: int) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        agents: tuple[Agent, ...],
+        blocks: tuple[int, ...],
+        size: int,
+        opening_plies: int,
+        limit: int,
+    ) -> None:
         self.env = env
         self.agents = agents
+        self.blocks = blocks
         self.size = size
         self.opening_plies = opening_plies
         self.limit = limit
         self.hosted = [number for number, agent in enumerate(agents) if isinstance(agent, CallableAgent)]
-        # A block is filled up with copies: small ones waste little, large ones are what an accelerator wants.
-        self.block = min(size, max(4, size // 8)) if jax.default_backend() == "cpu" else size
         self.begin = jax.jit(self._begin, donate_argnums=0)
         self._chunk = jax.jit(self._advance, donate_argnums=0)
         self._decide = jax.jit(self._decisions)
@@ -306,13 +325,19 @@ class _Program:
                 continue
 
             def decide(rows: Array, done: Array, actions: Array, agent: Any = agent, number: int = number) -> Array:
-                # Rows beyond the last lane fill the block: they are copies of its first, which is always real.
-                source = jnp.where(rows < self.size, rows, rows[0])
+                # Rows beyond the last lane fill the block: copies of its first, which is always real, said to have
+                # ended, so that agents may leave them out.
+                filling = rows >= self.size
+                source = jnp.where(filling, rows[0], rows)
                 chosen = jax.tree.map(lambda leaf: leaf[source], lanes.states)
+                chosen = chosen.replace(
+                    terminated=chosen.terminated | filling,
+                    legal_action_mask=chosen.legal_action_mask | filling[:, None],
+                )
                 decided = _act(agent, chosen, jax.random.fold_in(key, number * self.size + done))
                 return actions.at[rows].set(decided.astype(jnp.int32), mode="drop")
 
-            actions = _in_blocks(order, before[number], counts[number], self.block, decide, actions)
+            actions = _in_blocks(order, before[number], counts[number], self.blocks[number], decide, actions)
         return actions, actor
 
     def _step(self, lanes: Lanes, actions: Array) -> tuple[Lanes, Array]:
