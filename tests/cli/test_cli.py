@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from importlib import metadata
 
 import pytest
@@ -189,3 +190,15 @@ def test_ladder(audamir, tmp_path):
     code, out, err = audamir("ladder", "tally-v0", "weak", "strong", "--plot", "ladder.doc")
     assert (code, out) == (2, "")
     assert ".png, .svg or .pdf" in err
+
+
+@pytest.mark.slow
+def test_the_first_command_of_the_readme_ends_in_time(audamir, tmp_path):
+    path = tmp_path / "result.json"
+    began = time.monotonic()
+    code, _, err = audamir("evaluate", "colony-v0", "strong", "normal", "--games", "100", "--json", str(path))
+    assert (code, err) == (0, "")
+    assert time.monotonic() - began < 180
+    result = json.loads(path.read_text())
+    assert result["score"]["strong"] > 0.8
+    assert result["wins"]["strong"] + result["wins"]["normal"] + result["draws"] == 100
