@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -25,6 +26,7 @@ SECTIONS = {
     "vector": "Gymnasium VectorEnv against a level (learner's steps/s)",
     "levels": "decisions of the scripted levels, batched (decisions/s)",
     "search": "self-play search beside its network evaluations alone",
+    "reference": "random plies of Colony by plain C++ on one core, compiled on the spot (plies/s)",
     "startup": "import and first jitted step (seconds)",
     "memory": "state of one game (bytes)",
 }
@@ -34,7 +36,8 @@ PEERS = ("pgx", "pettingzoo")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of ``audamir bench``."""
     parser.add_argument("--against", default="", help="peers to measure beside ours, of: pgx,pettingzoo")
-    parser.add_argument("--only", default=",".join(SECTIONS), help=f"sections, of: {','.join(SECTIONS)}")
+    usual = ",".join(section for section in SECTIONS if section != "reference")
+    parser.add_argument("--only", default=usual, help=f"sections, of: {','.join(SECTIONS)} (default: {usual})")
     parser.add_argument("--games", default="1,64,1024,16384", help="batch sizes of sampled and given play")
     parser.add_argument("--steps", type=int, default=64, help="steps of a timed run (500 and more: steady state)")
     parser.add_argument("--repetitions", type=int, default=5, help="timed runs of each program")
@@ -192,6 +195,13 @@ class _Measure:
             rows.append({"name": f"{env_id} overhead of the search", "overhead": overhead})
             self.console.print(f"{env_id}: search takes {overhead:.0%} more time than its network evaluations alone")
         return rows
+
+    def reference(self) -> list[dict[str, Any]]:
+        from audamir_envs.benchmark.reference import run_reference
+
+        runs = [run_reference(2_000_000, seed) for seed in range(self.repetitions)]
+        rate = statistics.median(run.plies / run.seconds for run in runs)
+        return self._rows("reference", [{"name": "colony in C++", "plies a second": rate}], "plies a second", "{:,.0f}")
 
     def startup(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import rollouts, startup

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from audamir_envs.autoreset import auto_reset
-from audamir_envs.core import Array
+from audamir_envs.core import Array, Environment
 from audamir_envs.registry import make
 from audamir_envs.sampling import sample_legal
 
@@ -42,7 +42,11 @@ class Contender:
 
 def ours(env_id: str, options: dict[str, Any]) -> Contender:
     """One of our environments, every new game made afresh."""
-    env = make(env_id, **options)
+    return contender(make(env_id, **options))
+
+
+def contender(env: Environment) -> Contender:
+    """An environment of our shape."""
     automatic = auto_reset(env)
     return Contender(env.init, env.step, automatic.init, automatic.step)
 

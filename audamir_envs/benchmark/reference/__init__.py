@@ -33,5 +33,5 @@ def run_reference(plies: int, seed: int = 0) -> ReferenceRun:
         if built.returncode:
             raise ValueError(f"the C++ reference did not compile: {built.stderr.strip().splitlines()[0]}")
         done = subprocess.run([program, str(plies), str(seed)], capture_output=True, text=True, check=True)
-    *counts, seconds = done.stdout.split()
-    return ReferenceRun(*map(int, counts), float(seconds))
+    played, games, wins, draws, seconds = done.stdout.split()
+    return ReferenceRun(int(played), int(games), int(wins), int(draws), float(seconds))

@@ -1,0 +1,65 @@
+"""One searched move of self-play beside the network evaluations in it, for the games that are searched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from audamir_envs.agents.networks import HexConfig, bind, init_parameters, make_network
+from audamir_envs.agents.search import SearchConfig, search
+from audamir_envs.core import Array, Environment
+from audamir_envs.hexboard import hexboard
+from audamir_envs.registry import make
+
+BATCH = 64
+SIMULATIONS = 32
+CHANNELS = 32
+BLOCKS = 4
+_GAMES: dict[str, dict[str, Any]] = {"colony-v0": {}, "stigmergy-v0": {"side": 5}}
+
+
+def pairs() -> dict[str, tuple[str, str]]:
+    """For each game the names of its two programs: with search, and the network alone."""
+    return {env_id: (f"{env_id} search", f"{env_id} network alone") for env_id in _GAMES}
+
+
+def programs() -> dict[str, tuple[Callable[[], object], int]]:
+    """Both programs of each game; a unit is one searched position (or the evaluations that its search needs)."""
+    table: dict[str, tuple[Callable[[], object], int]] = {}
+    for env_id, (with_search, alone) in pairs().items():
+        env = make(env_id, **_GAMES[env_id])
+        evaluate = bind(*_network(env), env.num_actions)
+        table[with_search] = (_searching(env, evaluate), BATCH)
+        table[alone] = (_evaluating(env, evaluate), BATCH)
+    return table
+
+
+def _network(env: Environment) -> tuple[Any, Any]:
+    planes = env.observation_shape[-1]
+    kinds = (env.num_actions - 1) // hexboard((env.observation_shape[0] + 1) // 2).size
+    scales = (1.0 / env.observation_high,) * planes
+    network = make_network(HexConfig(planes, kinds, tuple(range(planes)), scales, CHANNELS, BLOCKS))
+    return network, init_parameters(network, env.observation_shape, env.num_actions, jax.random.key(0))
+
+
+def _searching(env: Environment, evaluate: Callable[[Array], Any]) -> Callable[[], object]:
+    states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(1), BATCH))
+    keys = jax.random.split(jax.random.key(2), BATCH)
+    config = SearchConfig(simulations=SIMULATIONS)
+    run = jax.jit(lambda games, legal: search(env, evaluate, games, legal, keys, config).action)
+    return lambda: jax.block_until_ready(run(states.game, states.legal_action_mask))
+
+
+def _evaluating(env: Environment, evaluate: Callable[[Array], Any]) -> Callable[[], object]:
+    observation = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(1), BATCH)).observation
+
+    def once(total: Array, _: None) -> tuple[Array, None]:
+        # What is evaluated depends on what was found before, so that no evaluation can be taken out of the loop.
+        found = evaluate(observation.astype(jnp.float32) + jnp.float32(1e-6) * total)
+        return total + jnp.sum(found.value) + jnp.sum(found.logits), None
+
+    run = jax.jit(lambda: jax.lax.scan(once, jnp.float32(0), None, length=SIMULATIONS + 1)[0])
+    return lambda: jax.block_until_ready(run())

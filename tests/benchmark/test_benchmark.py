@@ -1,0 +1,92 @@
+"""The measured programs do what they say; the command prints and writes its figures."""
+
+import argparse
+import json
+import shutil
+
+import jax
+import pytest
+from toy import Nim
+
+import audamir_envs
+from audamir_envs.benchmark import command, loops, rollouts
+
+
+def _run(*flags: str) -> int:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(flags))
+
+
+def test_command_writes_what_it_prints(tmp_path, capsys):
+    path = tmp_path / "bench.json"
+    assert _run("--only", "memory", "--json", str(path)) == 0
+    report = json.loads(path.read_text())
+    printed = capsys.readouterr().out
+    for row in report["memory"]:
+        assert row["name"] in printed
+        assert f"{row['bytes']:,}" in printed
+    assert report["machine"]["jax"] == jax.__version__
+
+
+@pytest.mark.parametrize(
+    ("flags", "valid"),
+    [
+        (("--only", "speed"), "sampled"),
+        (("--against", "atari"), "pgx"),
+        (("--games", "1,x"), "whole numbers"),
+        (("--games", "0"), "whole numbers"),
+        (("--repetitions", "0"), "whole numbers"),
+    ],
+)
+def test_bad_flags_name_what_is_valid(flags, valid):
+    with pytest.raises(ValueError, match=valid):
+        _run(*flags)
+
+
+def test_every_rival_is_measured():
+    assert set(rollouts.RIVAL) == set(rollouts.OURS)
+    assert {name.removeprefix("pgx ") for name in rollouts.RIVAL.values()} <= set(rollouts.PGX)
+
+
+def test_scans_play_the_steps_they_count():
+    """Both programs end where playing the same steps one by one ends."""
+    game = rollouts.contender(Nim(size=5))
+    replayed = rollouts.given(game, games=2, steps=3)()
+    assert replayed._step_count.tolist() == [3, 3]
+    assert not replayed.illegal.any()
+    (state, _), _ = rollouts.sampled(game, games=2, steps=1)()
+    assert state._step_count.tolist() == [2, 2]  # one step to settle the types, one timed
+
+
+def test_loops_run():
+    from audamir_envs import colony_v0
+
+    loops.aec_loop(colony_v0.env(), 5)()
+    assert loops.classic("no_such_game_v0") is None
+    assert loops.decisions("colony-v0", "random", 4)().shape == (4,)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the reference is compiled by g++")
+def test_reference_plays_the_same_game():
+    """Games of the C++ reference are as long as ours, and are won as often by the first mover."""
+    from audamir_envs.benchmark.reference import run_reference
+
+    run = run_reference(2_000_000)
+    auto = audamir_envs.auto_reset(audamir_envs.make("colony-v0"))
+    lanes = 256
+
+    def play(state, key):
+        choose, move = jax.random.split(key)
+        state = jax.vmap(auto.step)(state, audamir_envs.sample_legal(choose, state), jax.random.split(move, lanes))
+        return state, (state.just_reset, state.just_reset & (state.final_rewards[:, 0] > 0))
+
+    state = jax.vmap(auto.init)(jax.random.split(jax.random.key(0), lanes))
+    _, (ended, won) = jax.jit(lambda s, k: jax.lax.scan(play, s, k))(state, jax.random.split(jax.random.key(1), 4000))
+    games = int(ended.sum())
+    # Lanes end in the middle of a game: half of one on average, whose plies belong to no counted game.
+    length = (lanes * 4000 - lanes * run.plies / run.games / 2) / games
+    assert length == pytest.approx(run.plies / run.games, rel=0.03)
+    error = (0.25 / games + 0.25 / run.games) ** 0.5
+    assert abs(int(won.sum()) / games - run.first_mover_wins / run.games) < 4 * error
