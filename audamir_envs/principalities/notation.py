@@ -19,6 +19,7 @@ hexagons       the rows of ``hex_of_tile``, for drawing; written only where ther
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable
@@ -29,7 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs.core import Array
-from audamir_envs.principalities import rules
+from audamir_envs.principalities import bits, rules
 from audamir_envs.principalities.rules import Position
 
 _REQUIRED = ("neighbours", "owner", "dice", "reserve", "to_move")
@@ -71,7 +72,7 @@ def text_to_action(text: str, tiles: int) -> int:
 def to_text(position: Position) -> str:
     """One line of JSON; see the module's table."""
     tiles = position.owner.shape[0]
-    neighbours = np.asarray(rules.unpack(position.neighbours, tiles))
+    neighbours = np.asarray(bits.unpack(position.neighbours, tiles))
     votes = {code: answer for answer, code in _VOTES.items()}
     fields: dict[str, Any] = {
         "neighbours": [np.flatnonzero(row).tolist() for row in neighbours],
@@ -143,7 +144,7 @@ def from_text(
     offered = _flag(fields, "offered")
     votes = _votes(fields, players)
     turn = _player_in_turn(to_move, [seat in owner for seat in range(players)], votes, offered)
-    rows, group = _derived(jnp.asarray(neighbours, jnp.bool_), jnp.asarray(owner, jnp.int8))
+    rows, group = _derived(jnp.asarray(neighbours, jnp.bool_), jnp.asarray(owner, jnp.int8), players)
     return Position(
         neighbours=rows,
         hex_of_tile=jnp.asarray(_hexagons(fields, hex_of_tile, tiles)),
@@ -164,11 +165,11 @@ def from_text(
     )
 
 
-@jax.jit
-def _derived(neighbours: Array, owner: Array) -> tuple[Array, Array]:
+@functools.partial(jax.jit, static_argnums=2)
+def _derived(neighbours: Array, owner: Array, players: int) -> tuple[Array, Array]:
     """What a position keeps of its map and owners: neighbours as bits, sizes of groups."""
-    rows = rules.pack(neighbours)
-    return rows, rules.group_sizes(rows, owner)
+    rows = bits.pack(neighbours)
+    return rows, rules.group_sizes(rows, owner, players)
 
 
 def _whole_number(value: Any) -> int | None:

@@ -30,7 +30,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from audamir_envs.core import Array
-from audamir_envs.principalities import rules
+from audamir_envs.principalities import bits, rules
 from audamir_envs.principalities.rules import Position
 
 GLOBAL = 12  # columns that are the same in every row
@@ -84,7 +84,7 @@ def observe(position: Position, observer: Array) -> Array:
             one_hot,
             jnp.stack([_byte(column) for column in by_tile], axis=1),
             jnp.broadcast_to(row, (tiles, GLOBAL)),
-            rules.unpack(position.neighbours, tiles).astype(jnp.uint8),
+            bits.unpack(position.neighbours, tiles).astype(jnp.uint8),
         ],
         axis=1,
     )

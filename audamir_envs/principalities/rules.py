@@ -2,7 +2,7 @@
 
 Tiles T and players P are shapes; everything else that may differ between games is in the position. What chance decides
 is apart from what follows from it: ``attack`` takes the outcome of the dice and ``end_turn`` the tiles that received
-dice, so recorded games can be replayed, while ``step`` draws both. Sets of tiles are bits of W = ceil(T / 32) words.
+dice, so recorded games can be replayed, while ``step`` draws both.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from audamir_envs.core import Array, Outcome, Pytree
 from audamir_envs.principalities import dice as dicing
+from audamir_envs.principalities.bits import flatten, pack, reachable, unpack
 
 MOST = dicing.MOST
 RESERVE_CAP = 64
@@ -28,7 +29,7 @@ DRAWS = 8  # dice placed in one pass
 class Position(Pytree):
     """A game of P players on T tiles."""
 
-    neighbours: Array  # uint32 [T, W]: bit j of row i: tiles i and j share a border
+    neighbours: Array  # uint32 [W, T]: of each tile, as a set of bits (see bits.py)
     hex_of_tile: Array  # int [rows, cols]: the tile of each small hexagon, -1 for none; for drawing only
     owner: Array  # int8 [T]: seats
     dice: Array  # int8 [T]: 1 to MOST
@@ -65,21 +66,6 @@ def most_actions(players: int, tiles: int, max_rounds: int) -> int:
 # Tiles and seats.
 
 
-def pack(table: Array) -> Array:
-    """uint32 [..., W]: a bool array [..., T] as bits, lowest first."""
-    tiles = table.shape[-1]
-    words = -(-tiles // 32)
-    padded = jnp.pad(table, [(0, 0)] * (table.ndim - 1) + [(0, 32 * words - tiles)])
-    bits = padded.reshape(*table.shape[:-1], words, 32).astype(jnp.uint32) << jnp.arange(32, dtype=jnp.uint32)
-    return jnp.sum(bits, axis=-1, dtype=jnp.uint32)
-
-
-def unpack(words: Array, tiles: int) -> Array:
-    """bool [..., T]: the inverse of ``pack``."""
-    tile = np.arange(tiles)
-    return ((words[..., tile // 32] >> jnp.asarray(tile % 32, jnp.uint32)) & jnp.uint32(1)).astype(jnp.bool_)
-
-
 def _tile_numbers(position: Position) -> Array:
     return jnp.arange(position.owner.shape[0], dtype=jnp.int32)
 
@@ -103,23 +89,14 @@ def largest_groups(position: Position) -> Array:
     return jnp.max(jnp.where(owned(position), position.group, jnp.int16(0)), axis=1).astype(jnp.int32)
 
 
-def group_sizes(neighbours: Array, owner: Array) -> Array:
-    """int16 [T]: the size of each tile's connected group, by Warshall's algorithm on bit rows."""
-    tiles, words = neighbours.shape
-    same = pack(owner[:, None] == owner)
-    tile = np.arange(tiles)
-    itself = np.zeros((tiles, words), np.uint32)
-    itself[tile, tile // 32] = np.uint32(1) << (tile % 32).astype(np.uint32)
-    reach = (neighbours & same) | jnp.asarray(itself)
-
-    def through(k: Array, reach: Array) -> Array:
-        # Whoever reaches tile k reaches what k reaches.
-        word = jax.lax.dynamic_index_in_dim(reach, k // 32, 1, keepdims=True)
-        reaches = (word >> (k % 32).astype(jnp.uint32)) & jnp.uint32(1)
-        return reach | ((jnp.uint32(0) - reaches) & jax.lax.dynamic_index_in_dim(reach, k, 0, keepdims=True))
-
-    reach = jax.lax.fori_loop(jnp.int32(0), jnp.int32(tiles), through, reach)
-    return jnp.sum(jax.lax.population_count(reach), axis=1, dtype=jnp.uint32).astype(jnp.int16)
+def group_sizes(neighbours: Array, owner: Array, players: int) -> Array:
+    """int16 [T]: the size of each tile's connected group."""
+    tiles_of = pack(owner == jnp.arange(players, dtype=jnp.int8)[:, None])  # [W, P]
+    same = jnp.zeros_like(neighbours)
+    for seat in range(players):
+        same = jnp.where(owner == jnp.int8(seat), tiles_of[:, seat, None], same)
+    reach = reachable(neighbours & same)
+    return jnp.sum(jax.lax.population_count(reach), axis=0, dtype=jnp.uint32).astype(jnp.int16)
 
 
 def _next_seat(position: Position, eligible: Array, nearest: int) -> tuple[Array, Array]:
@@ -161,10 +138,14 @@ def vote(position: Position, accept: Array) -> Position:
 
 def attacks(position: Position) -> Array:
     """bool [T, T]: from an own tile with two dice or more to a neighbouring tile of another seat."""
-    tiles = position.owner.shape[0]
+    return unpack(_attack_bits(position), position.owner.shape[0])
+
+
+def _attack_bits(position: Position) -> Array:
+    """uint32 [W, T]: the rows of ``attacks``."""
     own = position.owner == position.player.astype(jnp.int8)
     able = own & (position.dice > jnp.int8(1))
-    return unpack(position.neighbours, tiles) & able[:, None] & ~own
+    return jnp.where(able, position.neighbours & pack(~own)[:, None], jnp.uint32(0))
 
 
 def attack(position: Position, source: Array, target: Array, won: Array) -> Position:
@@ -177,7 +158,7 @@ def attack(position: Position, source: Array, target: Array, won: Array) -> Posi
     return position.replace(
         owner=owner,
         dice=jnp.where(taken, moving, left),
-        group=group_sizes(position.neighbours, owner),
+        group=group_sizes(position.neighbours, owner, position.reserve.shape[0]),
         attacked=jnp.ones((), jnp.bool_),
         quiet_turns=jnp.zeros((), jnp.int32),
     )
@@ -338,7 +319,7 @@ def start(
         hex_of_tile=hex_of_tile,
         owner=owner,
         dice=dice,
-        group=group_sizes(rows, owner),
+        group=group_sizes(rows, owner, players),
         reserve=jnp.zeros(players, jnp.int32),
         player=seat,
         start_seat=seat,
@@ -358,9 +339,9 @@ def start(
 
 def legal_actions(position: Position) -> Array:
     """bool [T * T + 3] for the mover."""
-    voter = voting(position)
-    fights = (attacks(position) & ~voter).reshape(-1)
-    return jnp.concatenate([fights, jnp.stack([~voter, voter, voter])])
+    vote = voting(position)
+    bits = jnp.where(vote, jnp.uint32(0), _attack_bits(position))
+    return jnp.concatenate([flatten(bits), jnp.stack([~vote, vote, vote])])
 
 
 def standing(position: Position) -> Array:

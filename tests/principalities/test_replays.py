@@ -33,7 +33,7 @@ def test_the_file_is_as_rich_as_expected():
 def start(owner, dice, neighbours, players):
     grid = jnp.zeros((1, 1), jnp.int8)
     new = rules.start(jax.random.key(0), neighbours, grid, players, starter=0, points_offer=False)
-    return new.replace(owner=owner, dice=dice, group=rules.group_sizes(new.neighbours, owner))
+    return new.replace(owner=owner, dice=dice, group=rules.group_sizes(new.neighbours, owner, players))
 
 
 def start_of(game: dict, seat: dict[int, int]) -> rules.Position:

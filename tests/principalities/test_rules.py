@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from principalities.positions import environment, position
 
-from audamir_envs.principalities import rules
+from audamir_envs.principalities import bits, rules
 
 END = 5 * 5  # of the maps of five tiles
 ACCEPT, DECLINE = END + 1, END + 2
@@ -280,10 +280,18 @@ def test_group_sizes_on_more_than_32_tiles():
     touch = np.triu(random.random((tiles, tiles)) < 0.04, 1)
     touch |= touch.T
     owner = random.integers(0, 3, tiles)
-    sizes = jax.jit(lambda n, o: rules.group_sizes(rules.pack(n), o))(touch, owner.astype(np.int8))
+    sizes = jax.jit(lambda n, o: rules.group_sizes(bits.pack(n), o, 3))(touch, owner.astype(np.int8))
     reach = touch & (owner[:, None] == owner) | np.eye(tiles, dtype=bool)
     for _ in range(tiles):
         reach = reach @ reach
     assert sizes.tolist() == reach.sum(axis=1).tolist()
     assert sizes.max() > 4
-    assert (rules.unpack(rules.pack(jnp.asarray(touch)), tiles) == touch).all()
+
+
+@pytest.mark.parametrize("tiles", [2, 5, 31, 32, 33, 36, 48, 64, 70])
+def test_sets_of_tiles_survive_packing_and_flattening(tiles):
+    table = np.random.default_rng(tiles).random((tiles, tiles)) < 0.5
+    packed = bits.pack(jnp.asarray(table))
+    assert packed.shape == (-(-tiles // 32), tiles)
+    np.testing.assert_array_equal(bits.unpack(packed, tiles), table)
+    np.testing.assert_array_equal(bits.flatten(packed), table.reshape(-1))
