@@ -36,7 +36,11 @@ def test_counters_and_metrics_count(tiny, five) -> None:
     # The warm-up takes one iteration, and then there are finished games to learn from.
     assert metrics[-1]["policy_loss"] > 0
     assert int(state.learner.updates) > 0
-    assert all(np.isfinite(list(line.values())).all() for line in metrics)
+    measured = [{name: value for name, value in line.items() if name != "play_over_network"} for line in metrics]
+    assert all(np.isfinite(list(line.values())).all() for line in measured)
+    # Play holds its network evaluations; while it compiles the ratio says nothing.
+    assert np.isnan(metrics[0]["play_over_network"])
+    assert all(line["play_over_network"] > 0 for line in metrics[1:])
 
 
 def test_a_state_from_the_host_goes_on_to_the_last_bit(tiny, five) -> None:
@@ -51,7 +55,7 @@ def test_two_devices_agree_with_one(tiny, five) -> None:
     both = AlphaZero(TINY, mesh_of(2))
     _, together = advanced(both, both.start(), 5)
     for one, two in zip(alone, together, strict=True):
-        for name in one:
+        for name in one.keys() - {"play_over_network"}:
             assert two[name] == pytest.approx(one[name], rel=2e-3, abs=1e-4), name
 
 

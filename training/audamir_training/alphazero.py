@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from audamir_envs.agents.zero import Zero
 from audamir_envs.core import Array, Pytree, State
 from audamir_training import evaluation, games, losses, replay, selfplay
 from audamir_training.devices import AXIS
+from audamir_training.overhead import Overhead
 from audamir_training.settings import AlphaZeroSettings
 
 
@@ -70,6 +72,10 @@ class AlphaZero:
         self.steps = max(
             1, round(settings.lanes * settings.plies * settings.full_share * settings.reuse / settings.batch)
         )
+        # Timed by this process on its own part of the lanes.
+        lanes = settings.lanes * len(mesh.local_devices) // mesh.size
+        self._overhead = [Overhead(self.network, variant.env, lanes) for variant in self.variants]
+        self._timed: set[int] = set()  # variants whose programs are compiled, so that their time means something
         self._play = [self._jit_play(number) for number in range(len(self.variants))]
         self._learn = [self._jit_learn(number) for number in range(len(self.variants))]
 
@@ -123,9 +129,11 @@ class AlphaZero:
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.settings.seed), 2), iteration)
         play_key, learn_key = jax.random.split(key)
         lanes, rings = list(state.lanes), list(state.replay)
+        start = time.perf_counter()
         lanes[number], rings[number], played = self._play[number](
             state.learner.average, lanes[number], rings[number], play_key
         )
+        overhead = self._over_network(number, state.learner.average, jax.block_until_ready(played), start)
         positions = state.positions + self.settings.lanes * self.settings.plies
         learner, learned = self._learn[number](state.learner, lanes[number].number, rings[number], learn_key, positions)
         state = AlphaZeroState(
@@ -136,7 +144,8 @@ class AlphaZero:
             positions=positions,
             games=state.games + played["games"].astype(jnp.int32),
         )
-        return state, played | learned | {"all_games": state.games.astype(jnp.float32)}
+        extra = {"all_games": state.games.astype(jnp.float32), "play_over_network": jnp.float32(overhead)}
+        return state, played | learned | extra
 
     def iteration(self, state: AlphaZeroState) -> int:
         """Iterations made."""
@@ -200,10 +209,22 @@ class AlphaZero:
             "loss of policy, value": f"{metrics['policy_loss']:.3f}, {metrics['value_loss']:.3f}",
             "loss of ownership, score": f"{metrics['ownership_loss']:.3f}, {metrics['score_loss']:.4f}",
             "policy's entropy": f"{metrics['entropy'] / plies:.2f}",
+            "play over its network": f"{metrics['play_over_network']:.2f}",
             "learning rate": f"{metrics['learning_rate']:.1e}",
         }
 
     # How it is done.
+
+    def _over_network(self, number: int, parameters: Any, played: dict[str, Array], start: float) -> float:
+        """The time of play since ``start`` over that of its network evaluations alone; nan where play compiled."""
+        seconds = time.perf_counter() - start
+        if number not in self._timed:
+            self._timed.add(number)
+            return math.nan
+        full = float(played["full"]) / self.settings.lanes
+        fast = self.settings.plies - full
+        evaluations = full * (self.settings.simulations + 1) + fast * (self.settings.fast_simulations + 1)
+        return seconds / (evaluations * self._overhead[number].seconds(parameters))
 
     def _variant(self, iteration: int) -> int:
         if len(self.variants) == 1:

@@ -151,7 +151,7 @@ class Run:
             collected.append(measured)
             now = time.monotonic()
             if now - logged >= settings.log_seconds:
-                means = {name: float(np.mean([float(line[name]) for line in collected])) for name in measured}
+                means = {name: _mean([float(line[name]) for line in collected]) for name in measured}
                 positions = algorithm.positions(state)
                 means |= {"positions": positions, "seconds": round(self._seconds(), 1)}
                 means["positions_per_second"] = (positions - positions_then) / (now - logged)
@@ -239,3 +239,9 @@ class Run:
             "settings": dataclasses.asdict(self.algorithm.settings),
             "results": [dataclasses.asdict(score) for score in scores],
         }
+
+
+def _mean(values: list[float]) -> float:
+    """The mean of the values that are numbers; 0 where none is (JSON has no nan)."""
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else 0.0
