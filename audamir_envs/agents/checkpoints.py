@@ -18,12 +18,18 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from audamir_envs import files, registry
+from audamir_envs.agents.base import BatchAgent
 from audamir_envs.agents.networks import HexConfig, HexNetwork, init_parameters, make_network
 from audamir_envs.agents.search import SearchConfig
+from audamir_envs.agents.tile_network import TileConfig, TileNetwork, init_tile_parameters
+from audamir_envs.agents.tile_zero import TilePolicy, TileZero
 from audamir_envs.agents.zero import Zero, ZeroPolicy
 from audamir_envs.core import Environment
 
 FORMAT = "audamir-level-1"
+
+Config = HexConfig | TileConfig
+Network = HexNetwork | TileNetwork
 
 
 class CheckpointError(ValueError):
@@ -81,9 +87,7 @@ def unflatten(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return tree
 
 
-def save_level(
-    path: str | os.PathLike[str], env: Environment, config: HexConfig, parameters: Any, **facts: Any
-) -> None:
+def save_level(path: str | os.PathLike[str], env: Environment, config: Config, parameters: Any, **facts: Any) -> None:
     """Writes a level.
 
     Args: env: any environment of its game; facts: what else the header says (budget, commit, results), JSON each.
@@ -93,13 +97,19 @@ def save_level(
         "format": FORMAT,
         "env": env.id,
         "env_version": env.version,
-        "observation": json.dumps([env.observation_shape[-1], np.dtype(env.observation_dtype).name]),
+        "observation": json.dumps(_observation(env.id)),
         "network": json.dumps(dataclasses.asdict(config)),
     }
     write_tensors(path, flatten(parameters), header | {name: json.dumps(fact) for name, fact in facts.items()})
 
 
-def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[HexNetwork, Any, dict[str, Any]]:
+def _observation(env_id: str) -> list[Any]:
+    """Columns and dtype of a game's observations under its default options: they tell whether a network fits."""
+    env = registry.make(env_id)
+    return [env.observation_shape[-1], np.dtype(env.observation_dtype).name]
+
+
+def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[Network, Any, dict[str, Any]]:
     """(network, parameters, header) of a level for a game. Raises: FileNotFoundError, CheckpointError."""
     arrays, raw = read_tensors(path)
     if raw.get("format") != FORMAT:
@@ -111,16 +121,14 @@ def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[HexNetwork, A
         raise CheckpointError(f"{path} was made for version {raw['env_version']} of {env_id}; this is {env.version}")
     plain = ("format", "env", "env_version", "checksum")
     header = {name: text if name in plain else json.loads(text) for name, text in raw.items()}
-    observation = [env.observation_shape[-1], np.dtype(env.observation_dtype).name]
+    observation = _observation(env_id)
     if header["observation"] != observation:
         raise CheckpointError(
             f"{path} expects observations {header['observation']}; those of {env_id} are {observation}"
         )
-    network = make_network(_config(path, header["network"]))
+    network = _network(_config(path, header["network"]))
     parameters = unflatten(arrays)
-    expected = jax.eval_shape(
-        lambda key: init_parameters(network, env.observation_shape, env.num_actions, key), jax.random.key(0)
-    )
+    expected = jax.eval_shape(lambda key: _fresh(network, env, key), jax.random.key(0))
     wanted = {name: (leaf.shape, leaf.dtype) for name, leaf in _named(expected)}
     found = {name: (leaf.shape, leaf.dtype) for name, leaf in _named(parameters)}
     for name in sorted(wanted.keys() | found.keys()):
@@ -136,13 +144,24 @@ def _named(tree: Any) -> list[tuple[str, Any]]:
     return [("/".join(str(key.key) for key in path), leaf) for path, leaf in leaves]
 
 
-def _config(path: str | os.PathLike[str], fields: Any) -> HexConfig:
-    known = {field.name: field for field in dataclasses.fields(HexConfig)}
-    current = HexConfig.__dataclass_fields__["architecture"].default
-    if set(fields) != set(known) or fields["architecture"] != current:
-        raise CheckpointError(f"{path} has a network {fields.get('architecture')!r}; this version reads {current!r}")
+def _config(path: str | os.PathLike[str], fields: Any) -> Config:
+    kinds = {kind.__dataclass_fields__["architecture"].default: kind for kind in (HexConfig, TileConfig)}
+    kind = kinds.get(fields.get("architecture"))
+    if kind is None or set(fields) != {field.name for field in dataclasses.fields(kind)}:
+        known = ", ".join(map(repr, kinds))
+        raise CheckpointError(f"{path} has a network {fields.get('architecture')!r}; this version reads {known}")
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
-    return HexConfig(**values)
+    return kind(**values)
+
+
+def _network(config: Config) -> Network:
+    return TileNetwork(config) if isinstance(config, TileConfig) else make_network(config)
+
+
+def _fresh(network: Network, env: Environment, key: jax.Array) -> Any:
+    if isinstance(network, TileNetwork):
+        return init_tile_parameters(network, key)
+    return init_parameters(network, env.observation_shape, env.num_actions, key)
 
 
 def shipped(env_id: str) -> dict[str, Path]:
@@ -153,7 +172,7 @@ def shipped(env_id: str) -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.safetensors"))}
 
 
-def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any) -> Zero | ZeroPolicy:
+def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any) -> BatchAgent:
     """The agent of a shipped level's name (``zero``, ``zero-policy``) or of a file.
 
     Settings of ``zero``: ``simulations`` (64), ``considered`` (16), ``noise`` (0; 1 draws from the improved policy).
@@ -171,7 +190,10 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any)
             raise ValueError(f"no level {path_or_name!r} comes with {env_id}: there is {known}; or give a file's path")
         path, bare = levels[name], bare or path_or_name != name
     network, parameters, _ = read_level(path, env_id)
-    build = _policy if bare else _searching
+    if isinstance(network, TileNetwork):
+        build = _tile_policy if bare else _tile_zero
+    else:
+        build = _policy if bare else _searching
     valid = list(inspect.signature(build).parameters)[3:]
     for setting in settings:
         if setting not in valid:
@@ -184,13 +206,34 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any)
 def _searching(
     env_id: str, network: HexNetwork, parameters: Any, simulations: int = 64, considered: int = 16, noise: float = 0.0
 ) -> Zero:
-    for name, value in (("simulations", simulations), ("considered", considered)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name}={value!r} is not valid: use an integer from 1")
+    _check_positive(simulations=simulations, considered=considered)
     return Zero(env_id, network, parameters, SearchConfig(simulations, min(considered, simulations)), float(noise))
 
 
 def _policy(env_id: str, network: HexNetwork, parameters: Any, temperature: float = 0.0) -> ZeroPolicy:
+    _check_temperature(temperature)
+    return ZeroPolicy(env_id, network, parameters, float(temperature))
+
+
+def _tile_zero(
+    env_id: str, network: TileNetwork, parameters: Any, considered: int = 8, futures: int = 4, scale: float = 8.0
+) -> TileZero:
+    _check_positive(considered=considered, futures=futures)
+    return TileZero(env_id, network, parameters, considered, futures, float(scale))
+
+
+def _tile_policy(env_id: str, network: TileNetwork, parameters: Any, temperature: float = 0.0) -> TilePolicy:
+    del env_id
+    _check_temperature(temperature)
+    return TilePolicy(network, parameters, float(temperature))
+
+
+def _check_positive(**values: Any) -> None:
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name}={value!r} is not valid: use an integer from 1")
+
+
+def _check_temperature(temperature: Any) -> None:
     if temperature < 0:
         raise ValueError(f"temperature={temperature!r} is not valid: use a number from 0")
-    return ZeroPolicy(env_id, network, parameters, float(temperature))

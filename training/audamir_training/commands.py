@@ -10,10 +10,14 @@ from typing import Any
 
 from audamir_envs.cli import Parser
 from audamir_training import presets
-from audamir_training.settings import AlphaZeroSettings, RunSettings
+from audamir_training.settings import AlphaZeroSettings, PPOSettings, RunSettings
 
 _NOT_FLAGS = ("env",)  # given by position
-_GROUPS = (("the run", RunSettings), ("AlphaZero (colony-v0, stigmergy-v0)", AlphaZeroSettings))
+_GROUPS = (
+    ("the run", RunSettings),
+    ("AlphaZero (colony-v0, stigmergy-v0)", AlphaZeroSettings),
+    ("PPO (principalities-v0)", PPOSettings),
+)
 
 
 def train(arguments: Sequence[str]) -> int:
@@ -35,11 +39,7 @@ def train(arguments: Sequence[str]) -> int:
     distributed.add_argument("--coordinator", metavar="HOST:PORT", help="address of the first process")
     distributed.add_argument("--processes", type=int, metavar="N", help="how many there are")
     distributed.add_argument("--process", type=int, metavar="I", help="which of them this is, from 0")
-    for title, kind in _GROUPS:
-        group = parser.add_argument_group(title)
-        for field in dataclasses.fields(kind):
-            if field.name not in _NOT_FLAGS:
-                _add_flag(group, field)
+    _add_flags(parser)
     args = parser.parse_args(arguments)
 
     # JAX must not touch a device before the processes have joined; what would is imported after that.
@@ -88,6 +88,11 @@ def export(arguments: Sequence[str]) -> int:
 def build(settings: Any) -> Any:
     """The algorithm of settings, on all devices. Raises: ValueError for settings that are not valid."""
     from audamir_training import devices
+
+    if isinstance(settings, PPOSettings):
+        from audamir_training.ppo import PPO
+
+        return PPO(settings, devices.mesh())
     from audamir_training.alphazero import AlphaZero
 
     return AlphaZero(settings, devices.mesh())
@@ -120,7 +125,18 @@ def _parser(name: str, description: str, example: str) -> Parser:
     )
 
 
-def _add_flag(group: Any, field: dataclasses.Field) -> None:
-    kind = {"int": int, "float": float, "str": str}[str(field.type)]
-    text = f"{field.metadata['help']} ({field.default!r} unless the preset says otherwise)".replace("%", "%%")
-    group.add_argument(f"--{field.name.replace('_', '-')}", type=kind, help=text, metavar=kind.__name__.upper())
+def _add_flags(parser: Parser) -> None:
+    """A flag for every field of the settings; one that several algorithms have in common is listed with the first."""
+    known: dict[str, list[tuple[str, dataclasses.Field]]] = {}
+    for title, kind in _GROUPS:
+        for field in dataclasses.fields(kind):
+            if field.name not in _NOT_FLAGS:
+                known.setdefault(field.name, []).append((title, field))
+    groups = {title: parser.add_argument_group(title) for title, _ in _GROUPS}
+    for name, uses in known.items():
+        first, field = uses[0]
+        texts = [f"{field.metadata['help']} ({field.default!r} unless the preset says otherwise)" for _, field in uses]
+        text = texts[0] + "".join(f"; {title}: {other}" for (title, _), other in zip(uses[1:], texts[1:], strict=True))
+        kind = {"int": int, "float": float, "str": str}[str(field.type)]
+        flag = f"--{name.replace('_', '-')}"
+        groups[first].add_argument(flag, type=kind, help=text.replace("%", "%%"), metavar=kind.__name__.upper())

@@ -91,3 +91,49 @@ def two_player_match(
         return jnp.concatenate(shares), jnp.concatenate(unfinished)
 
     return jax.jit(match)
+
+
+def rotated_match(
+    env: Environment,
+    learner: Callable[[Any, State, Array], Array],
+    opponent: BatchAgent,
+    games: int,
+    max_plies: int,
+) -> Callable[[Any, Array], tuple[Array, Array]]:
+    """A jitted ``match(parameters, key)`` -> (the learner's shares [games], unfinished bool [games]).
+
+    The learner has one seat and the opponent all others. Each beginning (map, deal and starter) is played once from
+    every seat, so ``games`` is made a multiple of the players. Games cut after ``max_plies`` are settled on points.
+    """
+    players = env.num_players
+    starts = max(1, games // players)
+    seats = jnp.tile(jnp.arange(players, dtype=jnp.int32), starts)
+
+    def match(parameters: Any, key: Array) -> tuple[Array, Array]:
+        init_key, play_key = jax.random.split(key)
+        states = jax.vmap(env.init)(jax.random.split(init_key, starts))
+        states = jax.tree.map(lambda leaf: jnp.repeat(leaf, players, axis=0), states)
+
+        def going_on(carry: tuple[State, Array, Array]) -> Array:
+            states, _, ply = carry
+            return ~jnp.all(states.terminated | states.truncated) & (ply < max_plies)
+
+        def play(carry: tuple[State, Array, Array]) -> tuple[State, Array, Array]:
+            states, total, ply = carry
+            keys = jax.random.split(jax.random.fold_in(play_key, ply), 3)
+            action = jnp.where(
+                states.current_player == seats,
+                learner(parameters, states, keys[0]),
+                opponent.act_batch(states, keys[1]),
+            )
+            states = jax.vmap(env.step)(states, action, jax.random.split(keys[2], states.terminated.shape[0]))
+            return states, total + states.rewards, ply + 1
+
+        nothing = jnp.zeros((starts * players, players), jnp.float32)
+        ended, total, _ = jax.lax.while_loop(going_on, play, (states, nothing, jnp.int32(0)))
+        cut = ~(ended.terminated | ended.truncated)
+        rewards = jnp.where(cut[:, None], jax.vmap(env.settle)(ended.game), total)
+        mine = jnp.take_along_axis(rewards, seats[:, None], axis=1)[:, 0]
+        return ((players - 1) * mine + 1) / players, cut
+
+    return jax.jit(match)

@@ -177,13 +177,13 @@ def play(
             chosen.append(jax.vmap(level.act)(seats, own_keys).reshape(groups, mix.scripted))
         return jnp.concatenate(chosen, axis=1).reshape(-1)
 
-    def step(lanes: Lanes, number: Array) -> tuple[Lanes, tuple[Decisions, dict[str, Array]]]:
+    def step(carry: tuple[Lanes, Array, Array], number: Array) -> tuple[Any, tuple[Decisions, dict[str, Array]]]:
+        lanes, logits, values = carry
         step_key = jax.random.fold_in(key, number)
         keys = jax.vmap(lambda lane: jax.random.split(jax.random.fold_in(step_key, lane), 4))(lanes.number)
         before = lanes.state
         mover = before.current_player
-        said = evaluate(before.observation)
-        action, log_prob = draw_actions(said.logits, before.legal_action_mask, keys[:, 0], tiles)
+        action, log_prob = draw_actions(logits, before.legal_action_mask, keys[:, 0], tiles)
         own = jnp.take_along_axis(lanes.own, mover[:, None], axis=1)[:, 0]
         if width > mix.alone:
             action = jnp.where(own, action, others_actions(before, keys[:, 1], step_key))
@@ -194,7 +194,9 @@ def play(
         outcome = jax.vmap(env.outcome)(other)
         other_done = attacked & (outcome.terminated | outcome.truncated)
         other_seen = jax.vmap(env.observe_game)(other, mover)
-        other_values = absolute(evaluate(other_seen).values, mover)
+        # One call of the network for both, the position after and the one that might have been.
+        said = evaluate(jnp.concatenate([after.observation, other_seen]))
+        following, other_values = jnp.split(said.values, 2)
         decisions = Decisions(
             observation=before.observation,
             legal=before.legal_action_mask,
@@ -202,11 +204,11 @@ def play(
             log_prob=log_prob,
             mover=mover,
             own=own,
-            values=absolute(said.values, mover),
+            values=values,
             done=done,
             result=after.final_rewards,
             chance=chance,
-            other=jnp.where(other_done[:, None], outcome.rewards, other_values),
+            other=jnp.where(other_done[:, None], outcome.rewards, absolute(other_values, mover)),
             other_done=other_done,
         )
         length = lanes.length + 1
@@ -217,10 +219,12 @@ def play(
             length=jnp.where(done, jnp.int32(0), length),
             number=lanes.number,
         )
-        return after_lanes, (decisions, _sums(mix, levels, lanes.own, decisions, length))
+        carry = after_lanes, said.logits[: done.shape[0]], absolute(following, after.current_player)
+        return carry, (decisions, _sums(mix, levels, lanes.own, decisions, length))
 
-    lanes, (decisions, sums) = jax.lax.scan(step, lanes, jnp.arange(steps, dtype=jnp.int32))
-    last = absolute(evaluate(lanes.state.observation).values, lanes.state.current_player)
+    said = evaluate(lanes.state.observation)
+    carry = lanes, said.logits, absolute(said.values, lanes.state.current_player)
+    (lanes, _, last), (decisions, sums) = jax.lax.scan(step, carry, jnp.arange(steps, dtype=jnp.int32))
     return lanes, decisions, last, jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), sums)
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from audamir_envs import registry
-from audamir_training.settings import AlphaZeroSettings, RunSettings
+from audamir_training.settings import AlphaZeroSettings, PPOSettings, RunSettings
 
 NAMES = ("quick", "small", "full")
 
@@ -48,6 +48,17 @@ _ALPHAZERO: dict[tuple[str, str], dict[str, Any]] = {
         "evaluate_options": "side=5",
     },
 }
+_PPO: dict[tuple[str, str], dict[str, Any]] = {
+    ("principalities-v0", "quick"): {"decay_positions": 500_000},
+    ("principalities-v0", "small"): {"decay_positions": 6_000_000},
+    ("principalities-v0", "full"): {
+        "layouts": "2:4,3:1,4:4,5:1,6:1,7:1,8:3",
+        "channels": 48,
+        "blocks": 3,
+        "discount": 0.999,
+        "decay_positions": 60_000_000,
+    },
+}
 _RUN: dict[str, dict[str, Any]] = {
     "quick": {"minutes": 4.0, "save_minutes": 1.0, "evaluate_minutes": 0.0, "opponents": "random,weak"},
     "small": {"minutes": 60.0, "evaluate_minutes": 15.0},
@@ -60,14 +71,15 @@ def preset(env_id: str, name: str) -> tuple[Any, RunSettings]:
     registry.environment_class(env_id)
     if name not in NAMES:
         raise ValueError(f"preset {name!r} is not valid: use {', '.join(NAMES)}")
-    if (env_id, name) not in _ALPHAZERO:
-        raise ValueError(f"there is no trainer for {env_id} yet: use {', '.join(sorted({e for e, _ in _ALPHAZERO}))}")
-    return AlphaZeroSettings(env=env_id, **_ALPHAZERO[env_id, name]), RunSettings(**_RUN[name])
+    run = RunSettings(**_RUN[name])
+    if (env_id, name) in _PPO:
+        return PPOSettings(env=env_id, **_PPO[env_id, name]), run
+    return AlphaZeroSettings(env=env_id, **_ALPHAZERO[env_id, name]), run
 
 
 def settings_class(algorithm: str) -> type:
     """The settings of an algorithm by its name. Raises: ValueError."""
-    classes = {"alphazero": AlphaZeroSettings}
+    classes = {"alphazero": AlphaZeroSettings, "ppo": PPOSettings}
     if algorithm not in classes:
         raise ValueError(f"algorithm {algorithm!r} is not known: use {', '.join(classes)}")
     return classes[algorithm]

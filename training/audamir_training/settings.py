@@ -59,6 +59,44 @@ class AlphaZeroSettings:
 
 
 @dataclasses.dataclass(frozen=True)
+class PPOSettings:
+    """How masked PPO plays and learns. A position is one decision in one lane."""
+
+    env: str = setting("principalities-v0", "the environment's id")
+    layouts: str = setting("2", "players, with @tiles and :share where wanted: 2, or 2:3,4:3,8:1, or 2@6")
+    seed: int = setting(0, "of all random numbers of the run")
+
+    channels: int = setting(32, "width of the network")
+    blocks: int = setting(2, "residual blocks of the network")
+
+    lanes: int = setting(256, "games at once, over all devices")
+    steps: int = setting(64, "decisions made in every lane between two lots of gradient steps")
+    snapshot_share: float = setting(0.25, "of lanes in which a snapshot plays some seats")
+    snapshots: int = setting(10, "earlier selves to play against")
+    snapshot_iterations: int = setting(15, "between two snapshots")
+    level_share: float = setting(0.125, "of lanes in which a scripted level plays some seats")
+    levels: str = setting("normal,strong", "scripted levels to play against while training, by commas")
+    maps: int = setting(512, "maps drawn together")
+
+    batch: int = setting(1024, "decisions of a gradient step, over all devices")
+    microbatch: int = setting(64, "decisions whose gradient is taken at once on a device; no effect on the result")
+    epochs: int = setting(2, "how often a decision is learned from")
+    learning_rate: float = setting(1e-3, "of Adam, at first")
+    final_learning_rate: float = setting(1e-4, "after decay_positions, by half a cosine")
+    decay_positions: int = setting(2_000_000, "over which learning rate and entropy_weight fall")
+    entropy: float = setting(0.01, "weight of the policy's entropy in the loss, at first")
+    final_entropy: float = setting(0.003, "the same in the end")
+    discount: float = setting(0.998, "of a decision (gamma)")
+    trace: float = setting(0.95, "of the advantage estimate (lambda)")
+    ratio_clip: float = setting(0.2, "how far a probability may move before its gradient stops")
+    value_weight: float = setting(0.5, "of the value in the loss, the policy's being 1")
+    clip: float = setting(1.0, "largest norm of a gradient")
+    average: float = setting(0.99, "decay of the running average of parameters, which is evaluated and exported")
+
+    groups: int = setting(8, "parts of the lanes that draw for themselves; a multiple of the devices")
+
+
+@dataclasses.dataclass(frozen=True)
 class RunSettings:
     """How long a run goes on and what it reports; may differ from sitting to sitting."""
 
