@@ -44,11 +44,11 @@ class Stigmergy(Environment):
         t = rules.tables(self.side)
         komi, max_komi = self.options["komi"], self.options["max_komi"]
         self.pie = isinstance(komi, str) and komi == "choose"
+        self.komi: int | None = None
         if not self.pie:
-            komi = self.options["komi"] = _even("komi", komi, -t.max_komi, t.max_komi, self.side, "'choose'")
+            self.komi = self.options["komi"] = _even("komi", komi, -t.max_komi, t.max_komi, self.side, "'choose'")
         if max_komi is not None:
             max_komi = self.options["max_komi"] = _even("max_komi", max_komi, 0, t.max_komi, self.side, "None")
-        self.komi: int | None = None if self.pie else komi
         self.max_komi: int = t.max_komi if max_komi is None else max_komi
         self.komi_choices = self.max_komi // 2 + 1 if self.pie else 0
         self.num_players = 2

@@ -6,9 +6,9 @@ searches several moves ahead with Normal's eyes. In the pie all three know the k
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,8 +25,7 @@ FAIR_KOMI: Mapping[int, int] = {2: 6, 3: 4, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2, 
 _GROUP = 64  # positions searched together: more would not fit the processor's caches
 
 
-@dataclasses.dataclass(frozen=True)
-class _Settings:
+class Settings(NamedTuple):
     """How a level plays."""
 
     table: worth.Worth
@@ -38,7 +37,7 @@ class _Settings:
 class ScriptedAgent(BatchAgent):
     """A level. Its choice depends on the position and the key alone, not on the rest of a batch."""
 
-    settings: _Settings
+    settings: Settings
 
     def act(self, state: State, key: Array) -> Array:
         """int32 []: a legal action. Consumes key."""
@@ -54,27 +53,27 @@ class Weak(ScriptedAgent):
     """Takes the points at hand, with slips."""
 
     name = "weak"
-    settings = _Settings(worth.SCORE, (), noise=worth.POINT, slips=150)
+    settings = Settings(worth.SCORE, (), noise=worth.POINT, slips=150)
 
 
 class Normal(ScriptedAgent):
     """Takes what will be worth most, one move ahead."""
 
     name = "normal"
-    settings = _Settings(worth.EXPECTED, (), noise=10, slips=0)
+    settings = Settings(worth.EXPECTED, (), noise=10, slips=0)
 
 
 class Strong(ScriptedAgent):
     """Searches."""
 
     name = "strong"
-    settings = _Settings(worth.EXPECTED, (12, 8, 6), noise=4, slips=0)
+    settings = Settings(worth.EXPECTED, (12, 8, 6), noise=4, slips=0)
 
 
 AGENTS: dict[str, Callable[..., BatchAgent]] = {"weak": Weak, "normal": Normal, "strong": Strong}
 
 
-def _act(settings: _Settings, game: rules.Position, mask: Array, key: Array) -> Array:
+def _act(settings: Settings, game: rules.Position, mask: Array, key: Array) -> Array:
     """int32 []: as ``_choose``, and under vmap too all positions are searched together."""
 
     @jax.custom_batching.custom_vmap
@@ -91,7 +90,7 @@ def _act(settings: _Settings, game: rules.Position, mask: Array, key: Array) -> 
     return act(game, mask, key)
 
 
-def _in_groups(settings: _Settings, games: rules.Position, masks: Array, keys: Array) -> Array:
+def _in_groups(settings: Settings, games: rules.Position, masks: Array, keys: Array) -> Array:
     """int32 [batch]: as ``_choose``, a group of positions after the other."""
     batch = masks.shape[0]
     if batch <= _GROUP or not settings.widths:
@@ -102,7 +101,7 @@ def _in_groups(settings: _Settings, games: rules.Position, masks: Array, keys: A
     return jax.lax.map(lambda group: _choose(settings, *group), grouped).reshape(-1)[:batch]
 
 
-def _choose(settings: _Settings, games: rules.Position, masks: Array, keys: Array) -> Array:
+def _choose(settings: Settings, games: rules.Position, masks: Array, keys: Array) -> Array:
     """int32 [batch]: a legal action for each position; keys [batch] are consumed."""
     side = rules.side_of(games)
     t = rules.tables(side)
