@@ -1,0 +1,98 @@
+"""The scripted levels, in pure JAX.
+
+All of them accept to end on points: the game asks only after four rounds without an attack, and then the learner in a
+single-player environment decides, as in the original.
+
+- Weak attacks at random what has at most one die more, and ends its turn one time in five.
+- Normal plays in the manner of Dice Wars' default player: it attacks at random what is not stronger; where both have as
+  many dice only nine times in ten, unless one of the two leads in dice; and once somebody holds more than 40 % of all
+  dice, it fights only with that one, or with everybody if that is itself.
+- Strong looks one attack ahead: it weighs how it would stand (see ``standing``) if the attack were won, and if it were
+  lost, by the exact odds. It takes the best attack, and ends its turn when none is worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from audamir_envs.agents.base import BatchAgent
+from audamir_envs.core import Array, State
+from audamir_envs.principalities import dice as dicing
+from audamir_envs.principalities import rules
+from audamir_envs.principalities.rules import Position
+from audamir_envs.principalities.standing import attack_values
+from audamir_envs.sampling import sample_legal
+
+
+def _action(position: Position, wanted: Array, attack: Array) -> Array:
+    """int32 []: the attack where one is wanted, else the end of the turn; in a vote, acceptance."""
+    end = jnp.int32(position.owner.shape[0] ** 2)
+    return jnp.where(rules.voting(position), end + jnp.int32(1), jnp.where(wanted, attack, end))
+
+
+class Weak(BatchAgent):
+    """Attacks at random what has at most one die more, and ends its turn one time in five."""
+
+    name = "weak"
+
+    def act(self, state: State, key: Array) -> Array:
+        """int32 []: a legal action. Consumes key."""
+        position: Position = state.game
+        attack_key, stop_key = jax.random.split(key)
+        tries = rules.attacks(position) & (position.dice[:, None] + jnp.int8(1) >= position.dice)
+        goes_on = jax.random.randint(stop_key, (), 0, 5, jnp.int32) > jnp.int32(0)
+        return _action(position, jnp.any(tries) & goes_on, sample_legal(attack_key, tries.reshape(-1)))
+
+
+class Normal(BatchAgent):
+    """Attacks at random what is not stronger, with the reservations of Dice Wars' default player."""
+
+    name = "normal"
+
+    def act(self, state: State, key: Array) -> Array:
+        """int32 []: a legal action. Consumes key."""
+        position: Position = state.game
+        attack_key, coin_key = jax.random.split(key)
+        dice, owner, me = position.dice, position.owner.astype(jnp.int32), position.player
+        held = jnp.sum(jnp.where(rules.owned(position), dice, jnp.int8(0)), axis=1, dtype=jnp.int32)
+        leader = jnp.argmax(held).astype(jnp.int32)
+        outgrown = jnp.int32(5) * held[leader] > jnp.int32(2) * jnp.sum(held)
+        leads = (owner == leader) | (me == leader)  # [T]: an attack on the tile is the leader's, or on the leader
+        fights = rules.attacks(position) & (leads | ~outgrown)
+        # One coin a target at each decision.
+        coin = jax.random.bits(coin_key, dice.shape, jnp.uint8) >= jnp.uint8(26)
+        equal = (dice[:, None] == dice) & (leads | coin)
+        tries = fights & ((dice[:, None] > dice) | equal)
+        return _action(position, jnp.any(tries), sample_legal(attack_key, tries.reshape(-1)))
+
+
+_PATIENCE = 0.01  # the part of its chance to win that an attack may cost: without it, two walls would face each other
+_CANDIDATES = 12  # attacks weighed: those with the best odds
+
+
+class Strong(BatchAgent):
+    """Takes the attack after which it expects to stand best, and stops when none is worth it."""
+
+    name = "strong"
+
+    def act(self, state: State, key: Array) -> Array:
+        """int32 []: a legal action. Consumes key (it breaks ties)."""
+        position: Position = state.game
+        tiles = position.owner.shape[0]
+        dice = position.dice.astype(jnp.int32)
+        # Noise far below the differences of the odds, one word a source and one a target, breaks ties.
+        noise = jax.random.uniform(key, (2, tiles), jnp.float32, maxval=1e-6)
+        odds = jnp.asarray(dicing.odds(), jnp.float32)[dice[:, None], dice] + noise[0][:, None] + noise[1]
+        likely = jnp.where(rules.attacks(position), odds, jnp.float32(0)).reshape(-1)
+        odds, attacks = jax.lax.top_k(likely, min(_CANDIDATES, tiles * tiles))
+        attacks = attacks.astype(jnp.int32)
+        values, stop = attack_values(position, attacks)
+        values = jnp.where(odds > jnp.float32(0), values, jnp.float32(-1))
+        best = jnp.argmax(values)
+        return _action(position, values[best] > stop * jnp.float32(1 - _PATIENCE), attacks[best])
+
+
+AGENTS: dict[str, Callable[..., BatchAgent]] = {"weak": Weak, "normal": Normal, "strong": Strong}
