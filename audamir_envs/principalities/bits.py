@@ -36,6 +36,13 @@ def unpack(sets: Array, tiles: int) -> Array:
     return ((word >> jnp.asarray(tile % 32, jnp.uint32)) & _ONE).astype(jnp.bool_)
 
 
+def count_before(chosen: Array) -> Array:
+    """int32 [T]: how many tiles before each are chosen (bool [T]); faster than a cumulative sum."""
+    before = pack(jnp.asarray(np.tri(chosen.shape[0], k=-1, dtype=bool)))
+    found = jax.lax.population_count(pack(chosen)[:, None] & before)
+    return jnp.sum(found, axis=0, dtype=jnp.uint32).astype(jnp.int32)
+
+
 def reachable(links: Array) -> Array:
     """uint32 [W, T]: the tiles to which symmetric links (likewise) lead from each, itself included."""
     words, tiles = links.shape

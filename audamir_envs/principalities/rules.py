@@ -15,7 +15,7 @@ import numpy as np
 
 from audamir_envs.core import Array, Outcome, Pytree
 from audamir_envs.principalities import dice as dicing
-from audamir_envs.principalities.bits import flatten, pack, reachable, unpack
+from audamir_envs.principalities.bits import count_before, flatten, pack, reachable, unpack
 
 MOST = dicing.MOST
 RESERVE_CAP = 64
@@ -211,9 +211,9 @@ def place(room: Array, count: Array, words: Array, key: Array) -> Array:
 
     def one_pass(room: Array, count: Array, words: Array) -> tuple[Array, Array]:
         free = room > jnp.int32(0)
-        rank = jnp.cumsum(free, dtype=jnp.int32)
-        drawn = _below(words, rank[-1]).astype(jnp.int32) + jnp.int32(1)
-        drawn = jnp.where(number < count, drawn, jnp.int32(0))
+        rank = count_before(free)
+        drawn = _below(words, jnp.sum(free, dtype=jnp.int32)).astype(jnp.int32)
+        drawn = jnp.where(number < count, drawn, jnp.int32(-1))
         hits = jnp.sum((rank == drawn[:, None]) & free, axis=0, dtype=jnp.int32)
         placed = jnp.minimum(hits, room)
         return room - placed, count - jnp.sum(placed, dtype=jnp.int32)
