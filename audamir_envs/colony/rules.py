@@ -5,6 +5,7 @@ Actions: ``target * 13 + kind``, kind 0 a copy to the target, 1 to 12 a jump ont
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -67,6 +68,7 @@ def _reach(pieces: Cells, empty: Cells) -> tuple[Cells, Array]:
     return copies, (copies | (ring & empty)).any()
 
 
+@jax.jit  # compiled by itself where a position is made outside jit, part of the caller inside
 def position_of(
     own: Cells,
     enemy: Cells,

@@ -6,9 +6,9 @@ on a queue of tasks, a task being one root move of one game, so a game with a ha
 and none waits for the slowest. Tasks are ordered by rank (every game's most promising move first) and later ones are
 cut by the best value that the game has reached so far.
 
-The value is the difference in pieces, plus or minus ``WIN`` where the game has ended. The last ply is not walked at
-all: its best move gains twice the enemies beside the landing cell, and one more for a copy, which bit-parallel counters
-give for all cells together; ends of the game on that last ply are not looked for.
+The value is the difference in pieces, and much more where the game has ended, the sooner the better. The last ply is
+not walked at all: its best move gains twice the enemies beside the landing cell, and one more for a copy, which
+bit-parallel counters give for all cells together; ends of the game on that last ply are not looked for.
 
 Sets of cells are uint32 [..., 2, lanes] here (``cells.Cells`` with both words in one array), so that an operation on
 both words is one instruction of the compiled program, and lanes lie side by side in memory.
@@ -28,8 +28,8 @@ from audamir_envs.core import Array, Pytree
 from audamir_envs.hexboard import DIRECTIONS
 from audamir_envs.sampling import sample_legal
 
-WIN = 1000
-"""What a won game is worth more than its lead in pieces."""
+WIN, DELAY = 1000, 64
+"""A won game is worth its lead in pieces and WIN, less DELAY (more than any lead) for each ply until then."""
 
 MAX_MOVES = int((ORIGIN >= 0).sum()) // 2 + SIZE
 """A bound on legal moves: a pair of cells two apart allows one jump at most, and a cell one copy."""
@@ -76,7 +76,9 @@ class Facts(Pytree):
     """What a position is worth as it stands. Arrays are [lanes]."""
 
     over: Array  # int32: 1 where the game has ended, 0 elsewhere
-    lead: Array  # int32: pieces of the side to move minus the other's; with the claim and ``WIN`` where ended
+    lead: (
+        Array  # int32: pieces of the side to move minus the other's; where ended with the claim and what a win is worth
+    )
     gain: Array  # int32: the most pieces that one move can gain, 0 where only a pass is possible
 
 
@@ -168,8 +170,10 @@ def _largest(cells: Array, planes: tuple[Array, Array, Array]) -> Array:
     return number
 
 
-def _open(sides: tuple[Array, Array, Array], turns_left: Array, claim_empty: Array) -> tuple[Node, Facts]:
-    """The node of a position (own, enemy, empty), and its facts."""
+def _open(
+    sides: tuple[Array, Array, Array], turns_left: Array, claim_empty: Array, ply: Array | int
+) -> tuple[Node, Facts]:
+    """The node of a position (own, enemy, empty) that lies ``ply`` moves below the root, and its facts."""
     own, enemy, empty = sides
     planes = _count_touching(enemy)
     copies, jumps = _union_of_moved(own, _STEPS) & empty, _union_of_moved(own, _JUMPS) & empty
@@ -181,7 +185,7 @@ def _open(sides: tuple[Array, Array, Array], turns_left: Array, claim_empty: Arr
     claim = jnp.where(claim_empty, can_move.astype(jnp.int32) - enemy_can_move.astype(jnp.int32), jnp.int32(0))
     over = ~(can_move | enemy_can_move) | (own_count == 0) | (enemy_count == 0) | (claim != 0) | (turns_left <= 0)
     lead = own_count - enemy_count + jnp.where(over, claim * _count(empty), jnp.int32(0))
-    lead = lead + jnp.where(over, jnp.sign(lead) * jnp.int32(WIN), jnp.int32(0))
+    lead = lead + jnp.where(over, jnp.sign(lead) * (WIN - DELAY * ply), jnp.int32(0))
     by_copy = 2 * _largest(copies, planes) + _any(copies).astype(jnp.int32)
     return node, _keep(Facts(over.astype(jnp.int32), lead, jnp.maximum(by_copy, 2 * _largest(jumps, planes))))
 
@@ -306,7 +310,7 @@ def _advance(lanes: Lanes) -> Lanes:
         node = _select_tree(lanes.depth == level, lanes.stack[level], node)
         best = jnp.where(lanes.depth == level, lanes.best[level], best)
     node, move = _next_move(_keep(node))
-    child, facts = _open(_play(node, move), lanes.turns_left - lanes.depth - 1, lanes.claim_empty)
+    child, facts = _open(_play(node, move), lanes.turns_left - lanes.depth - 1, lanes.claim_empty, lanes.depth + 2)
     last = lanes.depth == levels - 1
     over = facts.over != 0
     known = last | over
@@ -361,7 +365,7 @@ def _hand_out(search: Search, roots: Node, moves: Moves, turns_left: Array, clai
     given = idle & (rank < moves.count[game])
     move = jax.tree.map(lambda table: table[rank, :, game].T, moves.table)
     root = jax.tree.map(lambda leaf: leaf[:, game], roots)
-    child, facts = _open(_play(root, move), turns_left[game] - 1, claim_empty[game])
+    child, facts = _open(_play(root, move), turns_left[game] - 1, claim_empty[game], 1)
     over = facts.over != 0
     game = jnp.where(given, game, lanes.game)
     new = Lanes(
@@ -404,7 +408,7 @@ def best_moves(positions: Position, wanted: Array, keys: Array, depth: int, lane
     workers = lanes or min(max(games, _FEW_LANES), _MANY_LANES)
     turns_left = positions.max_turns - positions.turn
     sides = [jnp.stack([cells.lo, cells.hi]) for cells in (positions.own, positions.enemy, positions.empty)]
-    roots, _ = _open((sides[0], sides[1], sides[2]), turns_left, positions.claim_empty)
+    roots, _ = _open((sides[0], sides[1], sides[2]), turns_left, positions.claim_empty, 0)
     moves = _root_moves(roots, wanted)
     blank = jax.tree.map(lambda leaf: jnp.zeros((2, workers), leaf.dtype), roots)
     zeros = jnp.zeros(workers, jnp.int32)

@@ -6,9 +6,9 @@ import json
 import pathlib
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from colony.games import new_games
 from colony.referee import Referee
 
 import audamir_envs
@@ -23,16 +23,10 @@ LAYOUTS = [
 ]
 
 
-def stacked(options_of_lanes):
-    """One batch of new games under different options."""
-    games = [audamir_envs.make("colony-v0", **options).init(jax.random.key(0)) for options in options_of_lanes]
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *games)
-
-
 @pytest.mark.parametrize("path", sorted(DATA.glob("colony_*.jsonl.gz")), ids=lambda path: path.name[:-9])
 def test_recorded_games_replay(path, colony):
     env, steps = colony.env, 0
-    for line in gzip.open(path, "rt"):
+    for line in gzip.decompress(path.read_bytes()).splitlines():
         record = json.loads(line)
         options = {name: record[name] for name in ("board", "start", "holes_toward") if record.get(name)}
         state = audamir_envs.make("colony-v0", **options).init(jax.random.key(0))
@@ -114,7 +108,7 @@ def record_random_games(colony, options_of_lanes, plies, key):
 
         return jax.lax.scan(ply, states, jax.random.split(key, plies))[1]
 
-    return [np.asarray(leaf) for leaf in jax.jit(play)(stacked(options_of_lanes), key)]
+    return [np.asarray(leaf) for leaf in jax.jit(play)(new_games(options_of_lanes), key)]
 
 
 def referee_games(colony, options_of_lanes, plies, key):

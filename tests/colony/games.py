@@ -1,0 +1,19 @@
+"""Batches of games under different options, for the tests of this folder."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+import audamir_envs
+
+
+@functools.cache
+def _new_game(options):
+    return audamir_envs.make("colony-v0", **dict(options)).init(jax.random.key(0))
+
+
+def new_games(options_of_lanes):
+    """One batch of new games, a lane for each dict of options."""
+    games = [_new_game(tuple(options.items())) for options in options_of_lanes]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *games)
