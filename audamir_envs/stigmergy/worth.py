@@ -12,51 +12,51 @@ _DIRECTIONS = (6, 4, 3)  # in which a cell of each kind can see a stone
 _NEEDED = (4, 3, 2)
 
 _EMPTY = (
-    [  # interior
-        [0, -8, -23, -47, -80, -100, -100],
-        [8, 0, -11, -39, -80, -95],
-        [23, 11, 0, -21, -77],
-        [47, 39, 21, 0],
-        [80, 80, 77],
-        [100, 95],
-        [100],
+    [  # interior: by my, then by their stones in sight
+        [0, -23, -24, -47, -83, -93, -80],
+        [23, 0, -10, -33, -95, -87],
+        [24, 10, 0, -9, -104],
+        [47, 33, 9, 0],
+        [83, 95, 104],
+        [93, 87],
+        [80],
     ],
-    [  # edge
-        [0, -15, -44, -85, -99],
-        [15, 0, -22, -69],
-        [44, 22, 0],
-        [85, 69],
-        [99],
+    [  # edge: by my, then by their stones in sight
+        [0, -6, 0, 0, 2],
+        [6, 0, -3, -27],
+        [0, 3, 0],
+        [0, 27],
+        [-2],
     ],
-    [  # corner
-        [0, -28, -50, -92],
-        [28, 0, -49],
-        [50, 49],
-        [92],
+    [  # corner: by my, then by their stones in sight
+        [0, -22, -30, -90],
+        [22, 0, -52],
+        [30, 52],
+        [90],
     ],
 )
 _MINE = (
     [  # interior
-        [52, 59, 29, -7, -54, -87, -76],
-        [69, 64, 46, 12, -56, -78],
-        [72, 82, 70, 42, -43],
-        [100, 93, 88, 87],
-        [99, 99, 99],
-        [100, 100],
-        [100],
+        [173, 113, 58, 8, -161, -175, -77],
+        [192, 153, 117, 32, -160, -55],
+        [202, 181, 160, 68, -98],
+        [182, 194, 162, 103],
+        [192, 144, 117],
+        [152, 91],
+        [98],
     ],
     [  # edge
-        [57, 46, 19, -45, -60],
-        [61, 69, 48, -32],
-        [93, 90, 91],
-        [100, 97],
-        [100],
+        [-6, -53, -29, -90, -70],
+        [12, -7, 42, -66],
+        [-7, 68, 70],
+        [86, 76],
+        [106],
     ],
     [  # corner
-        [-29, -15, -27, -41],
-        [28, 18, -23],
-        [80, 83],
-        [99],
+        [-18, -110, -59, -13],
+        [-7, 26, -15],
+        [54, 65],
+        [127],
     ],
 )
 
@@ -95,4 +95,5 @@ SCORE = _as_scored()
 """The score as it stands: stones and controlled cells."""
 
 EXPECTED = _by_counts(_EMPTY, _MINE)
-"""Whose a cell was at the end, on average over games of this level against itself."""
+"""What each cell adds to the final margin, fitted by least squares to positions of a searching level against itself on
+sides 4, 5, 6 and 8: the sum over all cells is the expected margin."""
