@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from audamir_envs.agents.base import BatchAgent
+from audamir_envs.agents.base import Agent
 from audamir_envs.agents.tile_network import TileOutput
 from audamir_envs.autoreset import AutoReset, AutoResetState
 from audamir_envs.core import Array, Environment, Pytree, State
@@ -136,7 +136,7 @@ def play(
     auto: AutoReset,
     evaluate: Evaluate,
     snapshot: Callable[[Array], Array],
-    levels: Sequence[BatchAgent],
+    levels: Sequence[Agent],
     mix: Mix,
     steps: int,
     lanes: Lanes,
@@ -228,7 +228,7 @@ def play(
     return lanes, decisions, last, jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), sums)
 
 
-def _sums(mix: Mix, levels: Sequence[BatchAgent], own: Array, decisions: Decisions, length: Array) -> dict[str, Array]:
+def _sums(mix: Mix, levels: Sequence[Agent], own: Array, decisions: Decisions, length: Array) -> dict[str, Array]:
     """What the display shows of a step."""
     done = decisions.done
     players = own.shape[1]
