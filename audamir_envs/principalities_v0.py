@@ -1,4 +1,4 @@
-"""Principalities for PettingZoo: ``principalities_v0.env(render_mode=None, **options)``; ``raw_env`` has no wrappers."""
+"""Principalities for PettingZoo: ``principalities_v0.env(render_mode=None, **options)``; ``raw_env`` is unwrapped."""
 
 from audamir_envs.bridges.pettingzoo import entry_points
 

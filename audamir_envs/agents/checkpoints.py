@@ -7,7 +7,7 @@ import inspect
 import json
 import os
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -190,7 +190,7 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any)
             raise ValueError(f"no level {path_or_name!r} comes with {env_id}: there is {known}; or give a file's path")
         path, bare = levels[name], bare or path_or_name != name
     network, parameters, _ = read_level(path, env_id)
-    build: Callable[..., BatchAgent]
+    build: Any  # the narrower type of either branch would not fit the call below
     if isinstance(network, TileNetwork):
         build = _tile_policy if bare else _tile_zero
     else:
