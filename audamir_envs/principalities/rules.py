@@ -23,7 +23,7 @@ QUIET_ROUNDS = 4  # without an attack, after which the game offers to end on poi
 ACCEPTED, DECLINED = 1, -1
 BASE_SCORES = (79, 89, 93, 97, 99, 101, 103)  # of a win against 1 to 7 others
 
-DRAWS = 8  # dice placed in one pass
+DRAWS = 16  # dice placed in one pass
 
 
 class Position(Pytree):

@@ -168,7 +168,9 @@ class Referee:
             *(min(255, max(0, left - 255 * part)) for part in range(4)),
             int(self.hints),
         ]
-        sizes, largest = self.group_sizes(), [self.largest(seat) for seat in range(n)]
+        sizes = self.group_sizes()
+        owned = list(zip(p["owner"], sizes, strict=True))
+        largest = [max((size for owner, size in owned if owner == seat), default=0) for seat in range(n)]
         rows = []
         for t in range(self.tiles):
             o = p["owner"][t]
