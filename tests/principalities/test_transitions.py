@@ -9,7 +9,7 @@ from principalities.referee import Referee
 
 from audamir_envs.sampling import sample_legal
 
-LANES, STEPS = 84, 12
+LANES, STEPS = 96, 12
 
 
 def rules_of(players: int) -> dict:
