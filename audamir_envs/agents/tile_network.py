@@ -210,10 +210,11 @@ class _Block(nn.Module):
         own = inputs.owner.swapaxes(1, 2)
         weight = jnp.exp(score - jnp.max(score, axis=-1, keepdims=True)) * own
         weight = weight / jnp.maximum(jnp.sum(weight, axis=-1, keepdims=True), jnp.float32(1e-6))
-        rows = jnp.concatenate([inputs.links / 4, own / 8, weight], axis=1)
-        message = jnp.einsum("bij,bjc->bic", rows, heard)
-        count, players = tiles.shape[1], seats.shape[1]
-        allies, others, summed, attended = jnp.split(message, (count, 2 * count, 2 * count + players), axis=1)
+        # Constant rows alone in this product: with the learned weights among them their gradients would cost as much.
+        message = jnp.einsum("bij,bjc->bic", jnp.concatenate([inputs.links / 4, own / 8], axis=1), heard)
+        count = tiles.shape[1]
+        allies, others, summed = jnp.split(message, (count, 2 * count), axis=1)
+        attended = jnp.einsum("bpt,btc->bpc", weight, heard)
 
         # The seat's word to its tiles.
         told = jnp.einsum("btp,bpc->btc", inputs.owner, nn.Dense(channels, name="told")(asked))
@@ -255,7 +256,7 @@ class TileNetwork(nn.Module):
             tiles, seats = _Block(scale=0.5 / config.blocks, name=f"block_{number}")(tiles, seats, inputs)
         tiles, seats = nn.relu(tiles), nn.relu(seats)
 
-        attacks = self._attacks(jnp.concatenate([tiles, inputs.tiles], axis=-1), inputs)
+        attacks = self._attacks(tiles, inputs)
         others = nn.Dense(3, kernel_init=_SMALL, name="others")(seats[:, 0])
         strength = nn.relu(nn.Dense(config.channels, name="seat_hidden")(seats))
         seat_logits = nn.Dense(1, kernel_init=_SMALL, name="seat_value")(strength)[..., 0]
@@ -266,27 +267,26 @@ class TileNetwork(nn.Module):
             shares=jax.nn.softmax(seat_logits),
         )
 
-    def _attacks(self, said: Array, inputs: _Inputs) -> Array:
+    def _attacks(self, tiles: Array, inputs: _Inputs) -> Array:
         """float32 [batch, T, T]: logits of the attacks from each tile on each other one.
 
-        odds * (worth of the target + worth of the source) - answer * worth of safety + product of both tiles' vectors,
-        where answer is the chance that the strongest tile beside the target would take it back.
+        The product of both tiles' vectors; the odds times what target and source say a win is worth; the chance that
+        the strongest tile beside the target takes it back times what the target says of that.
         """
         pairs = self.config.pairs
-        odds = jnp.asarray(dice.odds(), jnp.float32)
-        of_source = nn.Dense(pairs + 1, kernel_init=_SMALL, name="source")(said)
-        of_target = nn.Dense(pairs + 2, kernel_init=_SMALL, name="target")(said)
+        size = 2 * pairs + 3
+        # Two layers rather than one on both inputs: the features need no gradient.
+        said = nn.Dense(size, kernel_init=_SMALL, name="pair")(tiles)
+        said = said + nn.Dense(size, kernel_init=_SMALL, use_bias=False, name="pair_features")(inputs.tiles)
+        source, target, worth = jnp.split(said, (pairs, 2 * pairs), axis=-1)
+        of_target, of_source, of_answer = jnp.moveaxis(worth, -1, 0)
         eagerness = self.param("eagerness", nn.initializers.constant(3.0), (), jnp.float32)
-        win = inputs.dice @ odds  # [batch, T, 9]: by the target's dice
-        back = inputs.threat @ odds  # [batch, T, 9]: by the dice that moved in
-        left = [of_source[..., :pairs], win, win * of_source[..., pairs:], inputs.left]
-        right = [
-            of_target[..., :pairs],
-            inputs.dice * (of_target[..., pairs : pairs + 1] + eagerness),
-            inputs.dice,
-            back * of_target[..., pairs + 1 :],
-        ]
-        return jnp.einsum("bic,bjc->bij", jnp.concatenate(left, axis=-1), jnp.concatenate(right, axis=-1))
+        odds = jnp.asarray(dice.odds(), jnp.float32)
+        wins = jnp.einsum("bic,bjc->bij", inputs.dice @ odds, inputs.dice)
+        answers = jnp.einsum("bic,bjc->bij", inputs.left, inputs.threat @ odds)
+        logits = jnp.einsum("bic,bjc->bij", source, target)
+        logits = logits + wins * (of_source[:, :, None] + of_target[:, None] + eagerness)
+        return logits + answers * of_answer[:, None]
 
 
 def init_tile_parameters(network: TileNetwork, key: Array) -> Any:

@@ -339,7 +339,7 @@ class PPO:
             )
             after = learner.replace(parameters=parameters, average=average, optimiser=optimiser)
             parts = jax.tree.map(lambda leaf: leaf / own, sums)
-            return after, parts | {"value_loss": value, "gradient_norm": optax.global_norm(gradients)}
+            return after, parts | {"value_loss": value, "gradient_norm": _norm(gradients)}
 
         def part_shape(learner: PPOLearner, chosen: Array) -> Any:
             batch = jax.tree.map(lambda leaf: leaf[0, chosen[0]], samples)
@@ -362,6 +362,11 @@ def schedule(first: float, last: float, over: int, positions: Array) -> Array:
     """float32 []: half a cosine from the first to the last value over so many positions."""
     done = jnp.minimum(positions.astype(jnp.float32) / over, jnp.float32(1))
     return last + (first - last) * (1 + jnp.cos(jnp.pi * done)) / 2
+
+
+def _norm(tree: Any) -> Array:
+    """float32 []: the Euclidean norm of all leaves together."""
+    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
 
 
 def variants(env_id: str, layouts: str) -> tuple[tuple[Environment, ...], np.ndarray]:
