@@ -155,8 +155,7 @@ def _pad(grid: _Grid, cells: Array, filler: int) -> Array:
 
 def _shifted(grid: _Grid, padded: Array, step: Any) -> Array:
     """[size, batch]: each hexagon's neighbour in one direction; ``step`` is a row of ``grid.steps``."""
-    shape = (grid.size, padded.shape[1])
-    even, odd = (jax.lax.dynamic_slice(padded, (grid.margin + step[parity], 0), shape) for parity in (0, 1))
+    even, odd = (jax.lax.dynamic_slice_in_dim(padded, grid.margin + step[parity], grid.size) for parity in (0, 1))
     return jnp.where(grid.odd[:, None], odd, even)
 
 
