@@ -69,7 +69,9 @@ class Normal(BatchAgent):
         return _action(position, jnp.any(tries), sample_legal(attack_key, tries.reshape(-1)))
 
 
-_PATIENCE = 0.01  # the part of its chance to win that an attack may cost: without it, two walls would face each other
+# The part of its chance to win that an attack may cost, at first and more for each round that passes without one:
+# otherwise walls would face each other for ever.
+_DARING, _IMPATIENCE = 0.01, 0.03
 _CANDIDATES = 12  # attacks weighed: those with the best odds
 
 
@@ -92,7 +94,9 @@ class Strong(BatchAgent):
         values, stop = attack_values(position, attacks)
         values = jnp.where(odds > jnp.float32(0), values, jnp.float32(-1))
         best = jnp.argmax(values)
-        return _action(position, values[best] > stop * jnp.float32(1 - _PATIENCE), attacks[best])
+        quiet_rounds = position.quiet_turns // jnp.sum(rules.alive(position), dtype=jnp.int32)
+        price = jnp.float32(_DARING) + jnp.float32(_IMPATIENCE) * quiet_rounds.astype(jnp.float32)
+        return _action(position, values[best] > stop * (jnp.float32(1) - price), attacks[best])
 
 
 AGENTS: dict[str, Callable[..., BatchAgent]] = {"weak": Weak, "normal": Normal, "strong": Strong}
