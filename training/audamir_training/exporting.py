@@ -82,7 +82,7 @@ def _card(path: Path) -> str:
             f"- Training: {budget}; commit {header['commit']}",
             f"- Reproduce: `audamir train {header['env']} {changed} --out runs/again`",
             "",
-            "Measured while training, seats balanced, two random plies first:",
+            "Measured while training, seats balanced, as docs/training.md describes:",
             "",
             "| against | score | 95 % | games |",
             "|---|---|---|---|",

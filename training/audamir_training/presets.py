@@ -59,6 +59,11 @@ _PPO: dict[tuple[str, str], dict[str, Any]] = {
         "decay_positions": 60_000_000,
     },
 }
+_PPO_RUN: dict[str, dict[str, Any]] = {
+    "quick": {},
+    "small": {"evaluate_games": 256},
+    "full": {"evaluate_games": 512, "opponents": "normal@2,strong@2,normal@4,strong@4,normal@8"},
+}
 _RUN: dict[str, dict[str, Any]] = {
     "quick": {"minutes": 4.0, "save_minutes": 1.0, "evaluate_minutes": 0.0, "opponents": "random,weak"},
     "small": {"minutes": 60.0, "evaluate_minutes": 15.0},
@@ -73,7 +78,7 @@ def preset(env_id: str, name: str) -> tuple[Any, RunSettings]:
         raise ValueError(f"preset {name!r} is not valid: use {', '.join(NAMES)}")
     run = RunSettings(**_RUN[name])
     if (env_id, name) in _PPO:
-        return PPOSettings(env=env_id, **_PPO[env_id, name]), run
+        return PPOSettings(env=env_id, **_PPO[env_id, name]), changed(run, _PPO_RUN[name])
     return AlphaZeroSettings(env=env_id, **_ALPHAZERO[env_id, name]), run
 
 
