@@ -107,5 +107,5 @@ def test_transitions_agree_with_the_referee(players):
 @pytest.mark.slow
 @pytest.mark.parametrize("players", range(2, 9))
 def test_many_transitions_agree_with_the_referee(players):
-    checked, _ = run(players, seed=100 + players, lanes=600, steps=40, cheap=False)
+    checked, _ = run(players, seed=100 + players, lanes=900, steps=40, cheap=False)
     assert checked >= 100_000 / 7
