@@ -10,6 +10,7 @@ import itertools
 import json
 import pathlib
 
+import jax
 import numpy as np
 
 import audamir_envs
@@ -71,14 +72,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--json", type=pathlib.Path, help="also written here; matches found there are not repeated")
     chosen = parser.parse_args()
     print("| layout | levels | won / drawn / lost | score, % | drawn, % | first mover, % | plies |")
     print("|---|---|---|---|---|---|---|")
-    lines = []
+    lines = json.loads(chosen.json.read_text()) if chosen.json and chosen.json.exists() else []
+    for line in lines:
+        print(row(line))
+    done = [(tuple(line["pair"]), line["board"], line["start"], line["claim_empty"]) for line in lines]
     for pair, layout in itertools.product(PAIRS, LAYOUTS):
+        if (pair, *layout.values()) in done:
+            continue
         lines.append(match(layout, pair, chosen.games, chosen.seed))
         print(row(lines[-1]), flush=True)
+        jax.clear_caches()  # every match is compiled anew, and what it leaves behind adds up
         if chosen.json:
             chosen.json.write_text(json.dumps(lines, indent=1))
 

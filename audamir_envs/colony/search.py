@@ -34,8 +34,9 @@ WIN, DELAY = 1000, 64
 MAX_MOVES = int((ORIGIN >= 0).sum()) // 2 + SIZE
 """A bound on legal moves: a pair of cells two apart allows one jump at most, and a cell one copy."""
 
-_CHUNK = 16  # moves that lanes make between two looks at the queue
-_FEW_LANES, _MANY_LANES = 32, 1024
+# More lanes than these gain nothing on a CPU: their words would leave its caches, and small kernels would be split among
+# its threads.
+_FEW_LANES, _MANY_LANES = 32, 256
 _NOTHING = np.int32(-(1 << 20))  # below every value
 
 _HALVES = np.array([0xFFFF0000, 0x0000FFFF], np.uint32)
@@ -428,13 +429,15 @@ def best_moves(positions: Position, wanted: Array, keys: Array, depth: int, lane
         best=jnp.full(games, _NOTHING),
     )
     tasks = moves.count.max() * games
+    # Moves that lanes make between two looks at the queue: fewer than the usual task needs, or lanes would stand idle.
+    chunk = 2 * 4 ** (depth - 3)
 
     def going_on(search: Search) -> Array:
         return (search.queued < tasks) | (search.lanes.depth >= 0).any()
 
     def round_(search: Search) -> Search:
         search = _hand_out(search, roots, moves, turns_left, positions.claim_empty)
-        lanes = jax.lax.fori_loop(0, _CHUNK, lambda _, lanes: _advance(lanes), search.lanes)
+        lanes = jax.lax.fori_loop(0, chunk, lambda _, lanes: _advance(lanes), search.lanes)
         return _collect(search.replace(lanes=lanes))
 
     found = jax.lax.while_loop(going_on, round_, start)
