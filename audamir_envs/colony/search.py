@@ -34,8 +34,8 @@ WIN, DELAY = 1000, 64
 MAX_MOVES = int((ORIGIN >= 0).sum()) // 2 + SIZE
 """A bound on legal moves: a pair of cells two apart allows one jump at most, and a cell one copy."""
 
-# More lanes than these gain nothing on a CPU: their words would leave its caches, and small kernels would be split among
-# its threads.
+# More lanes than these gain nothing on a CPU: their words would leave its caches, and small kernels would be split
+# among its threads.
 _FEW_LANES, _MANY_LANES = 32, 256
 _NOTHING = np.int32(-(1 << 20))  # below every value
 
