@@ -67,7 +67,7 @@ class Strong(ScriptedAgent):
     """Searches."""
 
     name = "strong"
-    settings = Settings(worth.EXPECTED, (8, 6, 5, 4), noise=4, slips=0)
+    settings = Settings(worth.EXPECTED, (10, 8, 6, 4), noise=4, slips=0)
 
 
 AGENTS: dict[str, Callable[..., BatchAgent]] = {"weak": Weak, "normal": Normal, "strong": Strong}
