@@ -56,6 +56,7 @@ class CompiledTable:
             lambda state, seat, words: layout.pack(self._tell(table.start_at(state, seat, words), jnp.bool_(True)))
         )
         self.state: Any = jax.jit(lambda data: table.complete(layout.unpack(data)["episode"].state))
+        self.numbers = layout.numbers
         self._size = layout.size
 
     def ended(self, words: np.ndarray) -> np.ndarray:
@@ -137,6 +138,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
         self.action_space = gymnasium.spaces.Discrete(self.game.num_actions)
         self._host = np.zeros(0, np.uint8)  # the packed episode, read-only
         self._data: Any = None  # the same on the device
+        self._numbers: tuple[Any, ...] = ()  # its small leaves
         self._compile()
 
     def reset(
@@ -163,8 +165,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
         if not 0 <= number < self.game.num_actions:
             number = -1  # illegal, in a type that every number fits
         self._take(self._compiled.step(self._data, np.int32(number), np.bool_(True)))
-        terminated, truncated = bool(self._told("terminated")), bool(self._told("truncated"))
-        reward = float(self._told("reward"))
+        reward, terminated, truncated = (self._number(name) for name in ("reward", "terminated", "truncated"))
         return self._observation(), reward, terminated, truncated, self._info()
 
     def action_masks(self) -> np.ndarray:
@@ -176,7 +177,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
         if self.render_mode is None:
             gymnasium.logger.warn("render() shows nothing, since the environment was made without a render_mode")
             return None
-        return self._renderer.render(self.functional_state, int(self._slots["episode"].last_action.read(self._host)))
+        return self._renderer.render(self.functional_state, self._numbers[self._slots["episode"].last_action.place])
 
     def close(self) -> None:
         """Closes the window, if one is open."""
@@ -195,10 +196,14 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
     def _take(self, data: Any) -> None:
         self._data = data
         self._host = np.asarray(data)
-        if self._told("opponent_illegal"):
+        self._numbers = self._compiled.numbers(self._host)
+        if self._number("opponent_illegal"):
             raise RuntimeError(f"an opponent ({', '.join(self._table.names)}) played an illegal action")
         if self.render_mode == "human":
             self.render()
+
+    def _number(self, name: str) -> Any:
+        return self._numbers[getattr(self._slots["report"], name).place]
 
     def _told(self, name: str) -> np.ndarray:
         return getattr(self._slots["report"], name).read(self._host)
@@ -207,13 +212,9 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
         return self._told("observation").astype(np.float32)
 
     def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = {
-            "action_mask": self._told("action_mask").astype(np.int8),
-            "seat": int(self._slots["episode"].seat.read(self._host)),
-            "illegal": bool(self._told("illegal")),
-        }
-        facts = info_for_seat(self._slots["report"].info, self._host, 0, 0)
-        return facts | info
+        facts = info_for_seat(self._slots["report"].info, self._host, self._numbers, 0, 0)
+        mask = self._told("action_mask").astype(np.int8)
+        return facts | {"action_mask": mask, "seat": self._number("seat"), "illegal": self._number("illegal")}
 
     def __getstate__(self) -> dict[str, Any]:
         fields = self.__dict__.copy()

@@ -22,15 +22,11 @@ def on_some(chosen: Array, tree: Any, work: Callable[[Any, Array], Any], group: 
     rank = jnp.cumsum(chosen, dtype=jnp.int32) - 1
     now = chosen & (rank < group)
     place = jnp.where(now, rank, jnp.int32(group))
-    numbers = jnp.zeros(group, jnp.int32).at[place].set(jnp.arange(lanes, dtype=jnp.int32), mode="drop")
-    rows = work(jax.tree.map(lambda leaf: leaf[numbers], tree), numbers)
-    # Each lane fetches its new row: scattering rows into lanes would go one by one.
-    source = jnp.where(now, rank, 0)
-
-    def fetch(leaf: Array, new: Array) -> Array:
-        return jnp.where(now.reshape(-1, *[1] * (leaf.ndim - 1)), new[source], leaf)
-
-    return jax.tree.map(fetch, tree, rows), now
+    # Beyond the last chosen lane stands a number that no lane has: reading takes another lane, writing is dropped.
+    numbers = jnp.full(group, lanes, jnp.int32).at[place].set(jnp.arange(lanes, dtype=jnp.int32), mode="drop")
+    source = jnp.minimum(numbers, lanes - 1)
+    rows = work(jax.tree.map(lambda leaf: leaf[source], tree), source)
+    return jax.tree.map(lambda leaf, new: leaf.at[numbers].set(new, mode="drop"), tree, rows), now
 
 
 def on_all(chosen: Array, tree: Any, work: Callable[[Any, Array], Any], group: int) -> Any:

@@ -1,13 +1,15 @@
 """A pytree of arrays as one vector of bytes, so that a step of one game costs one argument and one small transfer.
 
 Handing a state of some twenty leaves to a jitted function and fetching a few of them back costs several times what the
-step itself does; packed, the whole state is one array, of which the host reads what it needs as views.
+step itself does; packed, the whole state is one array, of which the host reads what it needs.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import struct
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,6 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs.core import Array
+
+_FEW = 8  # leaves of so many elements go in front, where the host reads all of them as Python numbers at once
+_FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I"}
+_FORMATS |= {"int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +31,7 @@ class Slot:
     stop: int
     dtype: np.dtype
     shape: tuple[int, ...]
+    place: int | None  # of its first element in ``Layout.numbers``, if it is there
 
     def read(self, data: np.ndarray) -> np.ndarray:
         """A view of the leaf in packed bytes on the host (uint8 [size])."""
@@ -37,28 +44,46 @@ class Layout:
     def __init__(self, example: Any) -> None:
         """Args: example: a tree of arrays, or of ``jax.ShapeDtypeStruct``."""
         leaves, self._treedef = jax.tree.flatten(example)
-        # The widest first, so that every leaf is aligned and can be read as a view.
-        self._order = sorted(range(len(leaves)), key=lambda number: -np.dtype(leaves[number].dtype).itemsize)
-        slots: list[Any] = [None] * len(leaves)
-        start = 0
+        few = [math.prod(leaf.shape) <= _FEW for leaf in leaves]
+        # Small leaves first, and of each kind the widest first, so that every leaf is aligned and can be a view.
+        self._order = sorted(range(len(leaves)), key=lambda n: (not few[n], -np.dtype(leaves[n].dtype).itemsize))
+        self._slots: list[Any] = [None] * len(leaves)
+        self._gap = 0  # bytes between small and other leaves
+        formats, start, place = "=", 0, 0
         for number in self._order:
             leaf = leaves[number]
-            dtype = np.dtype(leaf.dtype)
-            stop = start + math.prod(leaf.shape) * dtype.itemsize
-            slots[number] = Slot(start, stop, dtype, tuple(leaf.shape))
+            dtype, count = np.dtype(leaf.dtype), math.prod(leaf.shape)
+            if not few[number] and start % dtype.itemsize:
+                self._gap = -start % dtype.itemsize
+                start += self._gap
+            stop = start + count * dtype.itemsize
+            slot = Slot(start, stop, dtype, tuple(leaf.shape), place if few[number] else None)
+            if few[number]:
+                formats += f"{count}{_FORMATS[dtype.name]}" if count else ""
+                place += count
+            self._slots[number] = slot
             start = stop
-        self._list: list[Slot] = slots
-        self.slots: Any = self._treedef.unflatten(slots)
+        self._few = sum(few)
+        self._head = struct.Struct(formats)
+        self.slots: Any = self._treedef.unflatten(self._slots)
         self.size = start
 
     def pack(self, tree: Any) -> Array:
         """uint8 [size]. Pure JAX."""
         leaves = self._treedef.flatten_up_to(tree)
-        return jnp.concatenate([_to_bytes(leaves[number]) for number in self._order])
+        pieces = [_to_bytes(leaves[number]) for number in self._order]
+        if self._gap:
+            pieces.insert(self._few, jnp.zeros(self._gap, jnp.uint8))
+        return jnp.concatenate(pieces)
 
     def unpack(self, data: Array) -> Any:
         """The tree again. Pure JAX."""
-        return self._treedef.unflatten([_from_bytes(data[slot.start : slot.stop], slot) for slot in self._list])
+        return self._treedef.unflatten([_from_bytes(data[slot.start : slot.stop], slot) for slot in self._slots])
+
+    def numbers(self, data: np.ndarray) -> tuple[Any, ...]:
+        """The elements of all small leaves of packed bytes on the host, as Python numbers; see ``Slot.place``."""
+        buffer: Any = data
+        return self._head.unpack_from(buffer)
 
 
 def _to_bytes(leaf: Array) -> Array:
@@ -73,3 +98,36 @@ def _from_bytes(data: Array, slot: Slot) -> Array:
     width = slot.dtype.itemsize
     pieces = data.reshape(*slot.shape, width) if width > 1 else data.reshape(slot.shape)
     return jax.lax.bitcast_convert_type(pieces, slot.dtype)
+
+
+def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``jax.jit(function)``, on a CPU as a single kernel where the compiler can: for small functions called often.
+
+    A step of one game is some fifty tiny kernels; handing these from thread to thread costs ten times what they do. The
+    hint is the one that XLA's CPU compiler gives to small loops of its own. Compilers that do not know it ignore it.
+    """
+    plain = jax.jit(function)
+    if jax.default_backend() != "cpu":
+        return plain
+    try:
+        from jax.experimental.xla_metadata import set_xla_metadata
+    except ImportError:  # an older JAX
+        return plain
+
+    @jax.jit
+    def hinted(*arguments: Any) -> Any:
+        with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):
+            return plain(*arguments)
+
+    chosen: list[Callable[..., Any]] = []
+
+    def first_call(*arguments: Any) -> Any:
+        try:
+            result = hinted(*arguments)
+        except jax.errors.JaxRuntimeError:  # something in it cannot be part of such a kernel
+            chosen[:] = [plain]
+            return plain(*arguments)
+        chosen[:] = [hinted]
+        return result
+
+    return lambda *arguments: chosen[0](*arguments) if chosen else first_call(*arguments)

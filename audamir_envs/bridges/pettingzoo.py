@@ -14,7 +14,7 @@ import numpy as np
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
-from audamir_envs.bridges.packing import Layout, Slot
+from audamir_envs.bridges.packing import Layout, Slot, as_one_kernel
 from audamir_envs.bridges.rendering import RENDER_FPS, RENDER_MODES, Renderer
 from audamir_envs.bridges.setting import environment_of, info_for_seat, observation_space, position_state, split_words
 from audamir_envs.core import Array, Environment, State
@@ -28,14 +28,14 @@ class CompiledGame:
     def __init__(self, env: Environment) -> None:
         words = jax.ShapeDtypeStruct((2,), np.uint32)
         layout = Layout(jax.eval_shape(lambda words: self._with_info(env, *self._begin(env, words)), words))
-        slots: dict[str, Any] = layout.slots
-        state: Any = slots["state"]
-        self.info: dict[str, Slot] = slots["info"]
+        state: Any = layout.slots["state"]
+        self.numbers = layout.numbers
+        self.info: dict[str, Slot] = layout.slots["info"]
         self.observation: Slot = state.observation
         self.mask: Slot = state.legal_action_mask
-        self.player: Slot = state.current_player
-        self.flags: tuple[Slot, Slot, Slot] = (state.terminated, state.truncated, state.illegal)
-        self.rewards: Slot = state.rewards
+        self.player: int = state.current_player.place
+        self.flags: list[int] = [flag.place for flag in (state.terminated, state.truncated, state.illegal)]
+        self.rewards = slice(state.rewards.place, state.rewards.place + env.num_players)
 
         def pack(state: State, words: Array) -> Array:
             return layout.pack(self._with_info(env, state, words))
@@ -47,7 +47,7 @@ class CompiledGame:
 
         self.init: Callable[..., Array] = jax.jit(lambda words: pack(*self._begin(env, words)))
         self.start_at: Callable[..., Array] = jax.jit(pack)
-        self.step: Callable[..., Array] = jax.jit(step)
+        self.step: Callable[..., Array] = as_one_kernel(step)
         self.observe: Callable[..., Array] = jax.jit(lambda data, seat: env.observe(layout.unpack(data)["state"], seat))
         self.state: Callable[..., State] = jax.jit(lambda data: layout.unpack(data)["state"])
 
@@ -142,8 +142,9 @@ class GameAEC(AECEnv[str, Observation, int]):
         self._cumulative_rewards[agent] = 0.0
         self._last_action = number
         self._take(self._compiled.step(self._data, np.int32(number)))
-        self._accumulate_rewards()
-        self._deads_step_first()
+        if self.terminations[agent] or self.truncations[agent]:  # before that there are no rewards
+            self._accumulate_rewards()
+            self._deads_step_first()
         if self.render_mode == "human":
             self.render()
 
@@ -178,18 +179,31 @@ class GameAEC(AECEnv[str, Observation, int]):
         compiled = self._compiled
         self._data = data
         self._host = host = np.asarray(data)
-        self._mover = int(compiled.player.read(host))
-        terminated, truncated, illegal = (bool(slot.read(host)) for slot in compiled.flags)
-        if terminated or truncated:
+        numbers = compiled.numbers(host)
+        self._mover = numbers[compiled.player]
+        terminated, truncated, illegal = (bool(numbers[place]) for place in compiled.flags)
+        over = terminated or truncated
+        if over:
             self.terminations = dict.fromkeys(self.agents, terminated)
             self.truncations = dict.fromkeys(self.agents, truncated)
-            self.rewards = dict(zip(self.possible_agents, compiled.rewards.read(host).tolist(), strict=True))
-        self.agent_selection = self.possible_agents[self._mover]
+            self.rewards = dict(zip(self.possible_agents, numbers[compiled.rewards], strict=True))
+        self.agent_selection = mover = self.possible_agents[self._mover]
         self.infos = {agent: {"action_mask": self._mask(agent)} for agent in self.agents}
-        for agent in self.agents if terminated or truncated else [self.agent_selection]:
-            seat = self._seat_of[agent]
-            self.infos[agent].update(info_for_seat(compiled.info, host, seat, self.game.num_players))
-            self.infos[agent]["illegal"] = illegal and agent == self.agent_selection
+        for agent in self.agents if over else [mover]:
+            facts = info_for_seat(compiled.info, host, numbers, self._seat_of[agent], self.game.num_players)
+            self.infos[agent] |= facts
+            self.infos[agent]["illegal"] = illegal and agent == mover
+
+    def accepts(self, action: Any) -> bool:
+        """Whether an action, of any type, is a legal one of ``agent_selection``, which is not over."""
+        agent = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            return False
+        try:
+            number = operator.index(action)
+        except TypeError:
+            return False
+        return 0 <= number < self.game.num_actions and bool(self._host[self._compiled.mask.start + number])
 
     def _mask(self, agent: str) -> np.ndarray:
         if self._seat_of[agent] != self._mover or self.terminations.get(agent, True) or self.truncations[agent]:
@@ -235,7 +249,49 @@ def entry_points(env_id: str) -> tuple[Callable[..., AECEnv[str, Observation, in
     return env, raw_env
 
 
-def wrapped(game: GameAEC) -> AECEnv[str, Observation, int]:
-    """PettingZoo's usual wrappers around a game."""
-    terminating = wrappers.TerminateIllegalWrapper(game, illegal_reward=-1)
-    return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(terminating))
+class _Terminating(wrappers.TerminateIllegalWrapper):
+    """With PettingZoo's usual penalty."""
+
+    def __init__(self, env: AECEnv[str, Observation, int]) -> None:
+        super().__init__(env, illegal_reward=-1)
+
+
+class _Checking(wrappers.AssertOutOfBoundsWrapper, _Terminating):
+    """Quick where the action is legal."""
+
+    def step(self, action: Any) -> None:
+        game: Any = self.env
+        if game.accepts(action):
+            game.step(action)
+            return
+        self.observe(self.agent_selection)  # which TerminateIllegalWrapper takes the mask from
+        super().step(action)
+
+
+class StrictAEC(wrappers.OrderEnforcingWrapper, _Checking):
+    """What PettingZoo wraps its own board games in, as one wrapper: a stack of three costs more than a step."""
+
+    def last(self, observe: bool = True) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
+        """As PettingZoo's."""
+        game: Any = self.env
+        return game.last(observe) if hasattr(game, "agent_selection") else super().last(observe)
+
+    def __str__(self) -> str:
+        return str(self.env)
+
+    # Found without a detour through __getattr__; before the first reset that reports their absence.
+
+    @property
+    def agents(self) -> Any:
+        """Who has not left yet."""
+        return self.env.agents
+
+    @property
+    def agent_selection(self) -> Any:
+        """Who is to move."""
+        return self.env.agent_selection
+
+
+def wrapped(game: GameAEC) -> StrictAEC:
+    """The game as users get it."""
+    return StrictAEC(game)

@@ -60,14 +60,16 @@ def learner_seats(env: Environment, start: State, seat: Any, lanes: int, rng: np
     return np.full(lanes, seat, np.int32)
 
 
-def info_for_seat(info: dict[str, Slot], data: np.ndarray, seat: int, num_players: int) -> dict[str, Any]:
+def info_for_seat(
+    info: dict[str, Slot], data: np.ndarray, numbers: tuple[Any, ...], seat: int, num_players: int
+) -> dict[str, Any]:
     """One player's part of a packed ``Environment.info``: of arrays [players] its own entry, and all other facts."""
     own: dict[str, Any] = {}
     for name, slot in info.items():
-        value = slot.read(data)
-        if slot.shape[:1] == (num_players,):
-            value = value[seat]
-        own[name] = value.item() if value.ndim == 0 else value.copy()
+        if slot.place is not None and slot.shape in ((), (num_players,)):
+            own[name] = numbers[slot.place + (seat if slot.shape else 0)]
+        else:
+            own[name] = slot.read(data).copy()
     return own
 
 
