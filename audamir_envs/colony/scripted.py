@@ -1,7 +1,7 @@
 """Colony's scripted levels: Weak takes what gains most at once, Normal looks 3 plies ahead and Strong 4.
 
 All choose at random among equally good moves, and slip now and then (any legal move): Weak in half of its turns,
-Normal in 8 %, Strong in 2 %. The shares were set so that the ladder of docs/colony.md comes out.
+Normal in 10 %, Strong in 1 %. The shares were set so that the ladder of docs/colony.md comes out.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _batching(choose: Callable[[State, Array], Array]) -> Callable[[State, Array
 
 AGENTS: dict[str, Callable[..., BatchAgent]] = {
     "weak": functools.partial(ScriptedAgent, "weak", depth=1, slip=0.5),
-    "normal": functools.partial(ScriptedAgent, "normal", depth=3, slip=0.08),
-    "strong": functools.partial(ScriptedAgent, "strong", depth=4, slip=0.02),
+    "normal": functools.partial(ScriptedAgent, "normal", depth=3, slip=0.1),
+    "strong": functools.partial(ScriptedAgent, "strong", depth=4, slip=0.01),
 }
 """The levels by name; keyword arguments override ``depth`` and ``slip``."""

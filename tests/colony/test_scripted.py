@@ -207,7 +207,7 @@ def test_slips(colony):
     others = float((actions != colony.env.text_to_action("i1-i3")).mean())
     assert abs(others - 0.25 * (1 - 1 / legal)) < 0.04
     assert set(np.flatnonzero(np.asarray(state.legal_action_mask)).tolist()) == set(np.asarray(actions).tolist())
-    assert [AGENTS[name]().slip for name in ("weak", "normal", "strong")] == [0.5, 0.08, 0.02]
+    assert [AGENTS[name]().slip for name in ("weak", "normal", "strong")] == [0.5, 0.1, 0.01]
 
 
 def test_no_position_has_more_moves_than_the_bound():
