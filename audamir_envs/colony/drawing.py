@@ -17,6 +17,7 @@ _FOOTER = 34.0
 _WIDTH = 9 * _RADIUS * 3**0.5 + 2 * _MARGIN
 _HEIGHT = 14 * _RADIUS + 2 * _MARGIN + _FOOTER
 _GROUND, _CELL, _BLOCKED, _EDGE, _INK = "#f7f5ef", "#e4ddca", "#6b6558", "#b3a98f", "#3a362d"
+_LABEL = "#857b62"
 _PIECES = {"x": ("#c8452f", "#7d2415"), "o": ("#2f6fb3", "#173f6b")}
 _MARK = "#e0a100"
 _TARGET = "#2e8b57"
@@ -77,7 +78,7 @@ def scene(state: State, last_action: int | None = None, selected: int | None = N
         x, y = _centre(cell)
         fill = _BLOCKED if symbol == "#" else _CELL
         shapes.append(Polygon(hexagon(x, y, _RADIUS), fill=fill, stroke=_EDGE, stroke_width=1.0))
-        shapes.append(Text(x, y + 0.72 * _RADIUS, BOARD.labels[cell], size=8.0, fill=_EDGE))
+        shapes.append(Text(x, y + 0.68 * _RADIUS, BOARD.labels[cell], size=9.0, fill=_LABEL))
     shapes += _last_move(last_action)
     for cell, symbol in enumerate(_symbols(state)):
         if symbol in _PIECES:
