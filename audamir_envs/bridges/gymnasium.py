@@ -13,7 +13,7 @@ import numpy as np
 
 from audamir_envs.bridges.episodes import Episode, Table, bare
 from audamir_envs.bridges.outside import OutsideOpponents
-from audamir_envs.bridges.packing import Layout
+from audamir_envs.bridges.packing import Layout, to_host
 from audamir_envs.bridges.rendering import RENDER_FPS, RENDER_MODES, Renderer
 from audamir_envs.bridges.setting import (
     environment_of,
@@ -195,7 +195,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
 
     def _take(self, data: Any) -> None:
         self._data = data
-        self._host = np.asarray(data)
+        self._host = to_host(data)
         self._numbers = self._compiled.numbers(self._host)
         if self._number("opponent_illegal"):
             raise RuntimeError(f"an opponent ({', '.join(self._table.names)}) played an illegal action")

@@ -18,6 +18,7 @@ import numpy as np
 
 from audamir_envs.core import Array
 
+_POLLS = 500  # about 50 microseconds: more than a step takes; then the thread had better sleep
 _FEW = 8  # leaves of so many elements go in front, where the host reads all of them as Python numbers at once
 _FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I"}
 _FORMATS |= {"int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d"}
@@ -131,3 +132,15 @@ def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return lambda *arguments: chosen[0](*arguments) if chosen else first_call(*arguments)
+
+
+def to_host(data: Array) -> np.ndarray:
+    """The array on the host, read-only. For results of microseconds: asks for a while before it goes to sleep.
+
+    A thread that sleeps until a result is there comes back tens of microseconds after it, to cold caches. A step of one
+    game is over sooner than that.
+    """
+    for _ in range(_POLLS):
+        if data.is_ready():
+            break
+    return np.asarray(data)
