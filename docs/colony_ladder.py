@@ -15,7 +15,7 @@ import numpy as np
 
 import audamir_envs
 from audamir_envs.arena import evaluate
-from audamir_envs.arena.intervals import wilson
+from audamir_envs.intervals import wilson
 
 LAYOUTS = [
     {"board": board, "start": start, "claim_empty": claim}

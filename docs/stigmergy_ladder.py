@@ -17,7 +17,7 @@ import numpy as np
 
 import audamir_envs
 from audamir_envs.arena import evaluate
-from audamir_envs.arena.intervals import wilson
+from audamir_envs.intervals import wilson
 from audamir_envs.stigmergy.scripted import FAIR_KOMI
 from audamir_envs.stigmergy.solver import regret, solve
 

@@ -1,10 +1,10 @@
 """Matches between agents, ratings, reports."""
 
 from audamir_envs.arena.evaluation import Evaluation, SeatFigures, evaluate, plain
-from audamir_envs.arena.intervals import grouped, wilson
 from audamir_envs.arena.ladders import Ladder, check_plot, ladder
 from audamir_envs.arena.playing import Games, Progress, play
 from audamir_envs.arena.ratings import Ratings, fit
+from audamir_envs.intervals import grouped, wilson
 
 __all__ = [
     "Evaluation",

@@ -13,10 +13,10 @@ import numpy as np
 from audamir_envs import registry
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.loading import load_agent_text
-from audamir_envs.arena.intervals import grouped, wilson
 from audamir_envs.arena.playing import Games, Progress, check, play
 from audamir_envs.arena.seating import rotated
 from audamir_envs.core import Environment
+from audamir_envs.intervals import grouped, wilson
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Evaluation:
     """What ``evaluate`` found. Mappings go by the agents' labels.
 
     ``wins`` are sole wins, ``draws`` the games drawn at the top, ``losses`` the games without a share for the agent;
-    ``score`` is the mean share of the win a seat, ``interval`` its 95 % interval (see ``arena.intervals``).
+    ``score`` is the mean share of the win a seat, ``interval`` its 95 % interval (see ``audamir_envs.intervals``).
     """
 
     env: str

@@ -17,9 +17,9 @@ import numpy as np
 from audamir_envs.agents.base import Agent, act_batch
 from audamir_envs.agents.callable import CallableAgent
 from audamir_envs.agents.loading import make_agent
-from audamir_envs.arena.intervals import t_quantile, wilson
 from audamir_envs.core import Array, State
 from audamir_envs.hexboard import hexboard
+from audamir_envs.intervals import t_quantile, wilson
 from audamir_envs.stigmergy import notation, rules
 from audamir_envs.stigmergy.environment import Stigmergy
 from audamir_envs.stigmergy.solver_exact import ExactTable, Stones, check_side, solve

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audamir_envs.arena.intervals import grouped, t_quantile, wilson
+from audamir_envs.intervals import grouped, t_quantile, wilson
 
 
 @pytest.mark.parametrize(

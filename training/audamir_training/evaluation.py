@@ -6,7 +6,6 @@ The arena plays finished agents; here the parameters change between evaluations,
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -28,14 +27,6 @@ class Score:
     low: float  # of the 95 % interval
     high: float
     unfinished: int  # games cut and settled on points
-
-
-def interval(score: float, games: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, draws taken as halves."""
-    z = 1.96
-    centre = (score + z * z / (2 * games)) / (1 + z * z / games)
-    half = z * math.sqrt(score * (1 - score) / games + z * z / (4 * games * games)) / (1 + z * z / games)
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def two_player_match(

@@ -14,9 +14,10 @@ import jax
 import numpy as np
 
 from audamir_envs.core import Array
+from audamir_envs.intervals import wilson
 from audamir_training import devices, storage
 from audamir_training.display import Display
-from audamir_training.evaluation import Score, interval
+from audamir_training.evaluation import Score
 from audamir_training.metrics import Metrics
 from audamir_training.settings import RunSettings
 
@@ -214,7 +215,7 @@ class Run:
             shares, unfinished = self._matches[name](parameters, jax.random.key(iteration))
             shares, unfinished = devices.on_host((shares, unfinished))
             mean = float(np.mean(shares))
-            score = Score(name, len(shares), mean, *interval(mean, len(shares)), int(np.sum(unfinished)))
+            score = Score(name, len(shares), mean, *wilson(mean, len(shares)), int(np.sum(unfinished)))
             scores.append(score)
             facts = dataclasses.asdict(score) | {"positions": self.algorithm.positions(state)}
             if metrics:
