@@ -14,7 +14,7 @@ import numpy as np
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
-from audamir_envs.bridges.packing import Layout, Slot, as_one_kernel
+from audamir_envs.bridges.packing import Layout, Slot, as_one_kernel, to_host
 from audamir_envs.bridges.rendering import RENDER_FPS, RENDER_MODES, Renderer
 from audamir_envs.bridges.setting import environment_of, info_for_seat, observation_space, position_state, split_words
 from audamir_envs.core import Array, Environment, State
@@ -31,6 +31,7 @@ class CompiledGame:
         state: Any = layout.slots["state"]
         self.numbers = layout.numbers
         self.info: dict[str, Slot] = layout.slots["info"]
+        self.of_actions = {name: slot for name, slot in self.info.items() if slot.shape == (env.num_actions,)}
         self.observation: Slot = state.observation
         self.mask: Slot = state.legal_action_mask
         self.player: int = state.current_player.place
@@ -68,8 +69,9 @@ compiled_game = functools.lru_cache(maxsize=64)(CompiledGame)
 class GameAEC(AECEnv[str, Observation, int]):
     """One game; ``raw_env`` without wrappers: an illegal action ends it by the functional rule.
 
-    ``infos[agent]`` has ``action_mask`` int8 [actions]; that of the agent to move, and at the end everybody's, also
-    ``illegal`` and what ``Environment.info`` says.
+    ``infos[agent]`` has ``action_mask`` int8 [actions], at the end also ``illegal`` and what ``Environment.info`` says.
+    Before, only the facts of it that are about single actions are told, to the agent to move: loaders take the keys of
+    the first infos for those of all agents at all times.
 
     The game lives in one array of bytes, so copies and pickles are of plain data and continue identically.
     """
@@ -178,7 +180,7 @@ class GameAEC(AECEnv[str, Observation, int]):
         """Makes packed data the current game and refreshes what agents read."""
         compiled = self._compiled
         self._data = data
-        self._host = host = np.asarray(data)
+        self._host = host = to_host(data)
         numbers = compiled.numbers(host)
         self._mover = numbers[compiled.player]
         terminated, truncated, illegal = (bool(numbers[place]) for place in compiled.flags)
@@ -189,10 +191,12 @@ class GameAEC(AECEnv[str, Observation, int]):
             self.rewards = dict(zip(self.possible_agents, numbers[compiled.rewards], strict=True))
         self.agent_selection = mover = self.possible_agents[self._mover]
         self.infos = {agent: {"action_mask": self._mask(agent)} for agent in self.agents}
-        for agent in self.agents if over else [mover]:
-            facts = info_for_seat(compiled.info, host, numbers, self._seat_of[agent], self.game.num_players)
-            self.infos[agent] |= facts
-            self.infos[agent]["illegal"] = illegal and agent == mover
+        if over:
+            for agent in self.agents:
+                facts = info_for_seat(compiled.info, host, numbers, self._seat_of[agent], self.game.num_players)
+                self.infos[agent] |= facts | {"illegal": illegal and agent == mover}
+        elif compiled.of_actions:
+            self.infos[mover] |= info_for_seat(compiled.of_actions, host, numbers, self._mover, self.game.num_players)
 
     def accepts(self, action: Any) -> bool:
         """Whether an action, of any type, is a legal one of ``agent_selection``, which is not over."""

@@ -104,6 +104,35 @@ def test_last_without_observation_still_has_the_mask(game):
     assert info["action_mask"].any()
 
 
+def test_infos_of_all_agents_have_the_same_keys_at_all_times_before_the_end(game):
+    env = wrapped(GameAEC(game))
+    env.reset(seed=3)
+    for _, (_, _, terminated, truncated, _) in play(env, np.random.default_rng(3)):
+        kinds = {frozenset(info) for info in env.infos.values()}
+        if terminated or truncated:
+            assert kinds == {frozenset({"action_mask", "illegal", *game.info(env.unwrapped.functional_state)})}
+        else:
+            assert kinds == {frozenset({"action_mask"})}
+
+
+def test_the_mover_is_told_facts_about_its_actions():
+    class Chances(Duel):
+        id = "chances-v0"
+
+        def info(self, state, opponents=()):
+            return super().info(state, opponents) | {"chances": state.legal_action_mask.astype(np.float32) / 2}
+
+    env = GameAEC(Chances())
+    env.reset(seed=0)
+    while not env.terminations["player_0"]:
+        for agent, info in env.infos.items():
+            assert set(info) == ({"action_mask", "chances"} if agent == env.agent_selection else {"action_mask"})
+        mover = env.infos[env.agent_selection]
+        assert np.array_equal(mover["chances"], mover["action_mask"] / 2)
+        env.step(int(mover["action_mask"].argmax()))
+    assert all({"chances", "lives", "illegal"} < set(info) for info in env.infos.values())
+
+
 def test_nobody_leaves_early_and_the_dead_are_skipped():
     env = wrapped(GameAEC(Duel()))
     deaths = 0
