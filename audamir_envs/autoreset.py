@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from audamir_envs.core import Array, Environment, State
 
 _GROUP = 8  # lanes reset together: large enough to vectorise, small enough to waste little when one game ends
+_REMEMBERED = ("observation", "legal_action_mask", "rewards", "terminated", "truncated")  # of a finished game
 
 
 class AutoResetState(State):
@@ -126,6 +127,11 @@ def _resetting(init: Callable[[Array], State]) -> Callable[[Array, Array, AutoRe
             source = jnp.minimum(chosen, axis_size - 1)
             ended = jax.tree.map(lambda leaf: leaf[source], state)
             new = jax.vmap(_renewed)(jax.vmap(init)(key[source]), ended)
+            # The old rows are never chosen, but the compiler cannot know: so it reads them before it writes the new in
+            # their place, where it would otherwise copy whole arrays to be safe.
+            new = new.replace(
+                **{name: jnp.where(start < 0, getattr(ended, name), getattr(new, name)) for name in _REMEMBERED}
+            )
             state = jax.tree.map(lambda old, rows: old.at[chosen].set(rows, mode="drop"), state, new)
             return start + group, state
 

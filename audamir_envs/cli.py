@@ -52,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         expected = isinstance(error, (ValueError, OSError, ModuleNotFoundError))
         text = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, OSError) and error.filename and error.strerror:  # without the number in Python's own text
+            text = f"{error.filename}: {error.strerror}"
         kind = "" if expected else f"{type(error).__name__}: "
         hint = "" if expected else " (AUDAMIR_TRACEBACK=1 shows where)"
         print(f"audamir: error: {kind}{text}{hint}", file=sys.stderr)

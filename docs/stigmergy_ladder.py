@@ -22,7 +22,16 @@ from audamir_envs.stigmergy.scripted import FAIR_KOMI
 from audamir_envs.stigmergy.solver import regret, solve
 
 OPENING_PLIES = 2  # random, so that games between equal levels differ
-KOMI: dict[int, tuple[int, ...]] = {4: (0, 2, 4), 5: (0, 2, 4), 6: (0, 2, 4, 6), 7: (0, 2, 4), 8: (0, 2)}
+EVEN = (  # side, random opening plies, komi values, games at each; of large boards fewer, where games take minutes
+    (4, OPENING_PLIES, (0, 2, 4), 200),
+    (5, OPENING_PLIES, (0, 2, 4), 200),
+    (6, OPENING_PLIES, (0, 2, 4), 200),
+    (7, OPENING_PLIES, (0, 2), 100),
+    (8, OPENING_PLIES, (0, 2), 60),
+    (4, 0, (2, 4), 200),
+    (5, 0, (0, 2), 200),
+    (6, 0, (6, 8, 10), 200),
+)
 LADDER = (("weak", "random"), ("normal", "weak"), ("strong", "normal"))
 
 
@@ -58,7 +67,7 @@ def percent(value: float, interval: tuple[float, float]) -> str:
 def row(line: dict) -> str:
     """A line as a row of a Markdown table."""
     return (
-        f"| {line['side']} | {line['komi']} | {' – '.join(line['pair'])} | {line['games']} "
+        f"| {line['side']} | {line['komi']} | {line['opening_plies']} | {' – '.join(line['pair'])} | {line['games']} "
         f"| {percent(line['score'], line['interval'])} | {percent(line['black'], line['black_interval'])} "
         f"| {line['plies']:.0f} | {line['most_plies']} |"
     )
@@ -69,10 +78,9 @@ def matches(part: str) -> list[tuple[int, int, tuple[str, str], int, int]]:
     if part == "first":
         return [(side, 0, ("random", "random"), 2000, 0) for side in range(2, 9)]
     if part == "komi":
-        games = {7: 200, 8: 100}  # of the large boards fewer: a game of Strong's takes seconds there
         return [
-            (side, komi, ("strong", "strong"), games.get(side, 400), OPENING_PLIES)
-            for side, values in KOMI.items()
+            (side, komi, ("strong", "strong"), games, opening)
+            for side, opening, values, games in EVEN
             for komi in values
         ]
     return [(side, FAIR_KOMI[side], pair, 200, OPENING_PLIES) for side, pair in itertools.product((4, 5, 6), LADDER)]
@@ -80,8 +88,8 @@ def matches(part: str) -> list[tuple[int, int, tuple[str, str], int, int]]:
 
 def play(part: str, file: pathlib.Path | None) -> None:
     """Plays what the file does not hold yet, prints all."""
-    print("| side | komi | levels | games | first level, % | Black, % | plies | most |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| side | komi | random plies | levels | games | first level, % | Black, % | plies | most |")
+    print("|---|---|---|---|---|---|---|---|---|")
     lines = json.loads(file.read_text()) if file and file.exists() else []
     done = {(line["side"], line["komi"], tuple(line["pair"]), line["games"], line["opening_plies"]) for line in lines}
     for line in lines:

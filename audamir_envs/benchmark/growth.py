@@ -51,9 +51,11 @@ def plot_growth(path: str, repetitions: int) -> dict[str, _Curves]:
     for axes, (label, lines) in zip(figure.subplots(1, len(curves)), curves.items(), strict=True):
         for name, points in lines.items():
             axes.plot(*zip(*points, strict=True), marker="o", label=name)
-        axes.set(xlabel=label, ylabel="microseconds a game and step", ylim=(0, None))
+        axes.set(xlabel=label, ylabel="microseconds a game and step")
         if label == "games at once":
-            axes.set(xscale="log", yscale="log", ylim=(None, None))
+            axes.set(xscale="log", yscale="log")
+        else:
+            axes.set_ylim(bottom=0)
         axes.legend()
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=110)

@@ -69,30 +69,25 @@ def duel(
     games = len(seat)
     lanes = min(lanes, games)
     lane = np.arange(lanes)  # the game of each lane, or -1
+    begin = group[lane]  # the start of each lane's new game, or -1 where the old one goes on
     given = lanes
     key = jax.random.key(seed + 1)
-    position = jax.tree.map(lambda leaf: leaf[group[lane]], starts)
+    position = jax.tree.map(lambda leaf: leaf[begin], starts)
     count = jnp.zeros(lanes, jnp.int32)
     found = {name: np.zeros(games) for name in ("share", "decisions", "rounds", "on_points", "cut")}
     while (lane >= 0).any():
         key, step_key = jax.random.split(key)
-        position, count, facts = advance(position, count, jnp.asarray(seat[lane], jnp.int32), step_key)
+        position, count, facts = advance(starts, begin, position, count, seat[lane].astype(np.int32), step_key)
         facts = jax.tree.map(np.asarray, facts)
         over = np.flatnonzero(facts.pop("over") & (lane >= 0))
         ended = lane[over]
         for name, value in facts.items():
             found[name][ended] = value[over, seat[ended]] if value.ndim == 2 else value[over]
         new = np.arange(given, given + len(over))
-        lane[over] = np.where(new < games, new, -1)
         given += len(over)
-        fresh = lane[over][lane[over] >= 0]
-        if len(fresh):
-            at = jnp.asarray(over[: len(fresh)])
-            begun = jnp.asarray(group[fresh])
-            position = jax.tree.map(
-                lambda leaf, start, at=at, begun=begun: leaf.at[at].set(start[begun]), position, starts
-            )
-            count = count.at[at].set(0)
+        lane[over] = np.where(new < games, new, -1)
+        begin = np.full(lanes, -1)
+        begin[over] = np.where(new < games, group[new % games], -1)
     table: dict[str, Any] = {name: value.reshape(groups, players) for name, value in found.items()}
     return Record(
         share=table["share"],
@@ -105,10 +100,21 @@ def duel(
 
 
 def _program(env: Principalities, agents: Sequence[BatchAgent]) -> Callable[..., Any]:
-    """A jitted function that plays some decisions in every lane; lanes whose game is over stand still."""
+    """A jitted function that begins new games and then plays some decisions in every lane.
+
+    Lanes whose game is over stand still.
+    """
 
     @jax.jit
-    def advance(position: Position, count: Array, seat: Array, key: Array) -> Any:
+    def advance(starts: Position, begin: Array, position: Position, count: Array, seat: Array, key: Array) -> Any:
+        def chosen(condition: Array, new: Array, old: Array) -> Array:
+            return jnp.where(condition.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+        new = begin >= 0
+        fresh = jax.tree.map(lambda leaf: leaf[jnp.maximum(begin, 0)], starts)
+        position = jax.tree.map(lambda start, old: chosen(new, start, old), fresh, position)
+        count = jnp.where(new, jnp.int32(0), count)
+
         def decide(carry: tuple[Position, Array], key: Array) -> tuple[tuple[Position, Array], None]:
             position, count = carry
             states = jax.vmap(env.state_of)(position)
@@ -117,9 +123,7 @@ def _program(env: Principalities, agents: Sequence[BatchAgent]) -> Callable[...,
             action = jnp.where(states.current_player == seat, first, second)
             over = states.terminated | states.truncated
             stepped = jax.vmap(rules.step)(position, action, jax.random.split(keys[0], seat.shape[0]))
-            new = jax.tree.map(
-                lambda a, b: a if a is b else jnp.where(over.reshape(-1, *[1] * (a.ndim - 1)), b, a), stepped, position
-            )
+            new = jax.tree.map(lambda a, b: a if a is b else chosen(~over, a, b), stepped, position)
             return (new, count + (~over).astype(jnp.int32)), None
 
         (position, count), _ = jax.lax.scan(decide, (position, count), jax.random.split(key, _CHUNK))

@@ -50,6 +50,7 @@ def test_a_state_from_the_host_goes_on_to_the_last_bit(tiny, five) -> None:
     jax.tree.map(np.testing.assert_array_equal, copied(again), copied(straight))
 
 
+@pytest.mark.slow
 def test_two_devices_agree_with_one(tiny, five) -> None:
     _, alone = five
     both = AlphaZero(TINY, mesh_of(2))

@@ -76,6 +76,10 @@ class AlphaZero:
         lanes = settings.lanes * len(mesh.local_devices) // mesh.size
         self._overhead = [Overhead(self.network, variant.env, lanes) for variant in self.variants]
         self._timed: set[int] = set()  # variants whose programs are compiled, so that their time means something
+        # The first games begin anywhere, or all would end together and the first to learn from be the shortest.
+        self._begin = [
+            jax.jit(functools.partial(selfplay.begin, variant, variant.longest // 2)) for variant in self.variants
+        ]
         self._play = [self._jit_play(number) for number in range(len(self.variants))]
         self._learn = [self._jit_learn(number) for number in range(len(self.variants))]
 
@@ -98,10 +102,8 @@ class AlphaZero:
         for number, variant in enumerate(self.variants):
             lane_key = jax.random.fold_in(jax.random.fold_in(key, 1), number)
             count = self.settings.lanes
-            # The first games begin anywhere, or all would end together and the first to learn from be the shortest.
-            begin = functools.partial(selfplay.begin, variant, variant.longest // 2)
             fresh = selfplay.Lanes(
-                game=jax.jit(begin)(jax.random.split(lane_key, count)),
+                game=self._begin[number](jax.random.split(lane_key, count)),
                 ply=jnp.zeros(count, jnp.int32),
                 number=jnp.arange(count, dtype=jnp.int32),
             )

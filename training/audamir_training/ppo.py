@@ -67,6 +67,7 @@ class PPO:
             optax.clip_by_global_norm(settings.clip), optax.scale_by_adam(b1=0.9, b2=0.99, eps=1e-6)
         )
         self._iterate = [self._jit_iterate(env) for env in self.envs]
+        self._begin_lanes = [jax.jit(functools.partial(self._begin, env)) for env in self.envs]
         self._maps: dict[int, tuple[int, Any]] = {}
 
     # What a run asks.
@@ -84,10 +85,8 @@ class PPO:
             taken=jnp.int32(1),
         )
         lanes = [
-            jax.jit(functools.partial(self._begin, env))(
-                self._map_pool(number, 0), jax.random.fold_in(jax.random.fold_in(key, 1), number)
-            )
-            for number, env in enumerate(self.envs)
+            begin(self._map_pool(number, 0), jax.random.fold_in(jax.random.fold_in(key, 1), number))
+            for number, begin in enumerate(self._begin_lanes)
         ]
         zero = jnp.int32(0)
         return self.place(PPOState(learner=learner, lanes=tuple(lanes), iteration=zero, positions=zero, games=zero))
