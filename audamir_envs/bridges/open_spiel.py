@@ -22,7 +22,7 @@ from open_spiel.python.observation import IIGObserverForPublicInfoGame  # type: 
 
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.loading import load_agent_text
-from audamir_envs.bridges.pettingzoo import CompiledGame, compiled_game
+from audamir_envs.bridges.compiled import CompiledGame, compiled_game
 from audamir_envs.core import Array, Environment, Option, State
 from audamir_envs.registry import environment_class, ids, make
 from audamir_envs.sampling import sample_legal

@@ -2,68 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium
-import jax
 import jax.numpy as jnp
 import numpy as np
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
-from audamir_envs.bridges.packing import Layout, Slot, as_one_kernel, to_host
+from audamir_envs.bridges.compiled import CompiledGame, compiled_game
+from audamir_envs.bridges.packing import to_host
 from audamir_envs.bridges.rendering import RENDER_FPS, RENDER_MODES, Renderer
-from audamir_envs.bridges.setting import environment_of, info_for_seat, observation_space, position_state, split_words
+from audamir_envs.bridges.setting import environment_of, observation_space, position_state
 from audamir_envs.core import Array, Environment, State
 
 Observation = dict[str, np.ndarray]
-
-
-class CompiledGame:
-    """The jitted functions of one environment on packed games; shared by all games with equal options."""
-
-    def __init__(self, env: Environment) -> None:
-        words = jax.ShapeDtypeStruct((2,), np.uint32)
-        layout = Layout(jax.eval_shape(lambda words: self._with_info(env, *self._begin(env, words)), words))
-        state: Any = layout.slots["state"]
-        self.numbers = layout.numbers
-        self.info: dict[str, Slot] = layout.slots["info"]
-        self.of_actions = {name: slot for name, slot in self.info.items() if slot.shape == (env.num_actions,)}
-        self.observation: Slot = state.observation
-        self.mask: Slot = state.legal_action_mask
-        self.player: int = state.current_player.place
-        self.flags: list[int] = [flag.place for flag in (state.terminated, state.truncated, state.illegal)]
-        self.rewards = slice(state.rewards.place, state.rewards.place + env.num_players)
-
-        def pack(state: State, words: Array) -> Array:
-            return layout.pack(self._with_info(env, state, words))
-
-        def step(data: Array, action: Array) -> Array:
-            game = layout.unpack(data)
-            words, step_key = split_words(game["words"]) if env.stochastic else (game["words"], None)
-            return pack(env.step(game["state"], action, step_key), words)
-
-        self.init: Callable[..., Array] = jax.jit(lambda words: pack(*self._begin(env, words)))
-        self.start_at: Callable[..., Array] = jax.jit(pack)
-        self.step: Callable[..., Array] = as_one_kernel(step)
-        self.observe: Callable[..., Array] = jax.jit(lambda data, seat: env.observe(layout.unpack(data)["state"], seat))
-        self.state: Callable[..., State] = jax.jit(lambda data: layout.unpack(data)["state"])
-
-    @staticmethod
-    def _begin(env: Environment, words: Array) -> tuple[State, Array]:
-        words, init_key = split_words(words)
-        return env.init(init_key), words
-
-    @staticmethod
-    def _with_info(env: Environment, state: State, words: Array) -> dict[str, Any]:
-        return {"state": state, "words": words, "info": env.info(state)}
-
-
-compiled_game = functools.lru_cache(maxsize=64)(CompiledGame)
-"""``compiled_game(env)``: environments made with equal options compile once."""
 
 
 class GameAEC(AECEnv[str, Observation, int]):
@@ -192,11 +147,18 @@ class GameAEC(AECEnv[str, Observation, int]):
         self.agent_selection = mover = self.possible_agents[self._mover]
         self.infos = {agent: {"action_mask": self._mask(agent)} for agent in self.agents}
         if over:
+            facts = {name: np.asarray(fact) for name, fact in compiled.info(data).items()}
             for agent in self.agents:
-                facts = info_for_seat(compiled.info, host, numbers, self._seat_of[agent], self.game.num_players)
-                self.infos[agent] |= facts | {"illegal": illegal and agent == mover}
-        elif compiled.of_actions:
-            self.infos[mover] |= info_for_seat(compiled.of_actions, host, numbers, self._mover, self.game.num_players)
+                told = {name: self._told(fact, self._seat_of[agent]) for name, fact in facts.items()}
+                self.infos[agent] |= told | {"illegal": illegal and agent == mover}
+        for name, slot in () if over else compiled.of_actions.items():
+            self.infos[mover][name] = slot.read(host).copy()
+
+    def _told(self, fact: np.ndarray, seat: int) -> Any:
+        """One player's part of a fact: of an array [players] its own entry, of all others the whole."""
+        if fact.shape in ((), (self.game.num_players,)):
+            return fact.flat[seat if fact.shape else 0].item()
+        return fact.copy()
 
     def accepts(self, action: Any) -> bool:
         """Whether an action, of any type, is a legal one of ``agent_selection``, which is not over."""
