@@ -1,30 +1,76 @@
 """What the README and examples/ show runs as it is written, with small budgets."""
 
+import importlib.util
 import re
 import runpy
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
+    "cleanrl_ppo.py": (
+        *("--total-timesteps", "64", "--num-envs", "8", "--num-steps", "4", "--num-minibatches", "2"),
+        *("--eval-every", "1", "--eval-games", "4", "--channels", "4", "--env", "stigmergy-v0"),
+    ),
+    "custom_map.py": ("--games", "4", "--svg", "island.svg"),
     "jitted_rollouts.py": ("--games", "8", "--steps", "16"),
-    "pettingzoo_loop.py": (),
     "numpy_policy_in_the_arena.py": ("--games", "2"),
+    "own_agent_in_the_arena.py": ("--games", "8", "--side", "3"),
+    "pettingzoo_loop.py": (),
+    "plot_ladder.py": ("--games", "4", "--agents", "random", "weak"),
 }
+"""Programs that need nothing but the package and what trains it, and the arguments that make them short."""
+OF_FRAMEWORKS = {
+    "agilerl_masked.py": ("agilerl", ("--iterations", "1", "--steps", "8", "--envs", "2")),
+    "open_spiel_mcts.py": ("pyspiel", ("--games", "2", "--simulations", "5")),
+    "pgx_style_training.py": ("pgx", ("--iterations", "5", "--games", "4", "--steps", "4", "--simulations", "4")),
+    "rllib_masked_ppo.py": ("ray", ("--iterations", "1", "--batch", "200")),
+    "sb3_maskable_ppo.py": ("sb3_contrib", ("--steps", "64", "--games", "4")),
+    "selfplay_torch.py": ("torch", ("--iterations", "1", "--envs", "4", "--steps", "8", "--games", "4")),
+    "supersuit_parallel.py": ("supersuit", ("--games", "2", "--steps", "20")),
+    "tianshou_collect.py": ("tianshou", ("--rounds", "1", "--games", "2", "--updates", "1")),
+    "torchrl_rollout.py": ("torchrl", ("--updates", "1", "--games", "1", "--side", "3")),
+}
+"""Programs that need a framework: the module without which they are skipped, and the arguments."""
+WRITTEN = {"custom_map.py": "island.svg", "plot_ladder.py": "ladder.png"}
 PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
 
 
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Runs an example in an empty folder and returns what it prints."""
+
+    def run(name, arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        with jax.numpy_dtype_promotion("standard"):  # as everywhere outside these tests
+            runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
 def test_every_example_has_a_budget():
-    assert {path.name for path in (ROOT / "examples").glob("*.py")} == set(BUDGETS)
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*BUDGETS, *OF_FRAMEWORKS}
 
 
 @pytest.mark.parametrize("name", BUDGETS)
-def test_example(name, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", [name, *BUDGETS[name]])
-    runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
-    assert capsys.readouterr().out.strip()
+def test_example(name, run, tmp_path):
+    assert run(name, BUDGETS[name]).strip()
+    assert {path.name for path in tmp_path.iterdir()} == ({WRITTEN[name]} if name in WRITTEN else set())
+
+
+@pytest.mark.frameworks
+@pytest.mark.filterwarnings("default")  # those of the frameworks are theirs
+@pytest.mark.parametrize("name", OF_FRAMEWORKS)
+def test_example_of_a_framework(name, run):
+    module, arguments = OF_FRAMEWORKS[name]
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"{module} is not installed")
+    assert run(name, arguments).strip()
 
 
 def test_readme_has_a_program_for_each_api():
