@@ -94,6 +94,28 @@ def test_dqn_takes_the_mask(game):
     assert env.episodes > 0
 
 
+def test_limits():
+    """Of AgileRL; when this fails, docs/frameworks.md has something to take back."""
+    from agilerl.vector import PzDummyVecEnv
+
+    parallel = turn_based_aec_to_parallel(aec("stigmergy-v0"))
+    agents = parallel.possible_agents
+    spaces = [gymnasium.spaces.Box(-1, 1, (4,))] * len(agents), [parallel.action_space(one) for one in agents]
+    agent = IPPO(*spaces, agent_ids=agents, net_config=network())
+    _, infos = parallel.reset(seed=0)
+    with pytest.raises(ValueError, match="truth value of an array"):
+        agent.get_action({one: np.zeros((1, 4), np.float32) for one in agents}, infos)
+
+    env = PzDummyVecEnv(ForAgileRL(parallel))
+    _, infos = env.reset(seed=0)
+    ended = False
+    while not ended:
+        legal = {one: int(np.argmax(infos[one]["action_mask"])) for one in agents}
+        _, _, terminated, _, infos = env.step({one: np.array([legal[one]]) for one in agents})
+        ended = bool(terminated[agents[0]][0])
+    assert not any(any(infos[one]["action_mask"]) for one in agents)  # of the game that ended, although another began
+
+
 class ForAgileRL(BaseParallelWrapper):
     """AgileRL wants masks in ``infos`` alone, and its IPPO fails on masks that are arrays: lists, and flat boxes."""
 

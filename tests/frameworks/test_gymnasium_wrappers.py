@@ -1,5 +1,7 @@
 """Gymnasium's own wrappers and vector environments: exact returns and lengths in both autoreset modes."""
 
+import functools
+
 import gymnasium
 import numpy as np
 import pytest
@@ -91,6 +93,22 @@ def test_vector_statistics_of_single_environments_in_a_row(game, mode):
     said, ours = counted(gymnasium.wrappers.vector.RecordEpisodeStatistics(env), 60, mode)
     assert said == ours
     assert sum(map(len, ours)) > LANES
+
+
+def test_observation_wrappers_refuse_same_step():
+    """A limit of Gymnasium's; when this fails, docs/frameworks.md has something to take back."""
+    make_vec = functools.partial(
+        gymnasium.make_vec,
+        gymnasium_id("stigmergy-v0"),
+        num_envs=LANES,
+        vectorization_mode="vector_entry_point",
+        opponent="random",
+        **GAMES["stigmergy-v0"],
+    )
+    flat = gymnasium.wrappers.vector.FlattenObservation(make_vec())
+    assert flat.reset(seed=0)[0].shape == (LANES, *flat.single_observation_space.shape)
+    with pytest.raises(ValueError, match="Expected autoreset_mode to be NEXT_STEP or DISABLED"):
+        gymnasium.wrappers.vector.FlattenObservation(make_vec(autoreset_mode="SAME_STEP"))
 
 
 @every_game

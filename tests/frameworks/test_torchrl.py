@@ -69,6 +69,13 @@ def test_all_agents_in_one_group(game):
     assert (rollout["agents", "mask"].sum(1) == 1).all()
 
 
+def test_other_infos_beside_two_masks_are_too_many_for_it():
+    """A limit of the wrapper; when this fails, docs/frameworks.md has something to take back."""
+    env = PettingZooWrapper(aec("principalities-v0", hints=True), use_mask=True)
+    with pytest.raises(TypeError, match="'NoneType' object does not support item assignment"):
+        env.reset()
+
+
 def test_a_masked_policy_learns_from_it():
     """One gradient step of a shared policy through TorchRL's own masked distribution."""
     from tensordict.nn import TensorDictModule
