@@ -4,7 +4,7 @@ One policy plays both sides of every game. From one ply to the next the other si
 next mover is bad for this one: values and advantages change their sign on the way back. Every few updates the policy's
 favourite moves are played against the scripted level ``weak``.
 
-    python examples/cleanrl_ppo.py --minutes 3 --opponent normal    # or against a stronger level
+    python examples/cleanrl_ppo.py --minutes 3
 """
 
 import argparse

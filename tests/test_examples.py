@@ -73,6 +73,15 @@ def test_example_of_a_framework(name, run):
     assert run(name, arguments).strip()
 
 
+@pytest.mark.slow
+def test_ppo_beats_weak(run):
+    """Long before its ten minutes are over: 80,000 plies take about two on two busy cores."""
+    last = run("cleanrl_ppo.py", ("--total-timesteps", "80000", "--eval-every", "100")).strip().splitlines()[-1]
+    score, low = re.search(r"score against weak (\S+) \((\S+) to", last).groups()
+    assert float(low) > 0.8, last
+    assert float(score) > 0.9, last
+
+
 def test_readme_has_a_program_for_each_api():
     assert len(PROGRAMS) == 3
 
