@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
@@ -226,11 +228,13 @@ class Environment(abc.ABC):
 
         An illegal action (or a number that is none) ends the game: -1 for the offender, +1/(players-1) for the others,
         ``illegal`` set. After the end a step changes nothing and gives zero rewards.
-        Raises: TypeError: a stochastic game without a key, or an action that is no integer.
+        Raises: TypeError: a stochastic game without a key, or one that is no integer; ValueError: several actions.
         """
         if self.stochastic and key is None:
             raise TypeError(f"{self.id} rolls dice: step(state, action, key) needs a JAX PRNG key")
-        action = jnp.asarray(action)
+        action = jnp.asarray(_narrowed(action))
+        if action.shape:
+            raise ValueError(f"step takes one action, not an array of shape {action.shape}: use jax.vmap for a batch")
         if not jnp.issubdtype(action.dtype, jnp.integer):
             raise TypeError(f"an action is an integer from 0 to {self.num_actions - 1}, not {action.dtype}")
         inside = (action >= 0) & (action < self.num_actions)
@@ -272,6 +276,10 @@ class Environment(abc.ABC):
             jnp.asarray(step_count, jnp.int32),
         )
 
+    def _state_read(self, game: Any, step_count: Any = 0) -> State:
+        """``state_of`` for a single position that comes from outside, compiled once for all equal environments."""
+        return _jitted_state_of(type(self), self, game, step_count)
+
     def _complete(
         self, game: Any, terminated: Array, truncated: Array, rewards: Array, illegal: Array, step_count: Array
     ) -> State:
@@ -306,6 +314,31 @@ class Environment(abc.ABC):
 
     def __reduce__(self) -> Any:
         return (_rebuild, (type(self), self.options))
+
+
+def _narrowed(action: Any) -> Any:
+    """The action, where a number on the host that fits no int32 is -1: JAX would refuse it or take its lowest bits."""
+    if isinstance(action, np.ndarray) and action.ndim == 0:
+        action = action[()]
+    if isinstance(action, (int, np.integer)) and not isinstance(action, bool):
+        return np.int32(action if 0 <= action < 2**31 else -1)
+    return action
+
+
+def whole_number(value: Any) -> int | None:
+    """The integer that a value is, of Python, NumPy or JAX; None for all others, booleans and texts among them."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _jitted_state_of(cls: type[Environment], env: Environment, game: Any, step_count: Any) -> State:
+    del cls  # only a key: a subclass with the options of its parent is equal to it
+    return env.state_of(game, step_count)
 
 
 def _rebuild(cls: type[Environment], options: dict[str, Any]) -> Environment:

@@ -212,9 +212,13 @@ def make_network(config: HexConfig) -> HexNetwork:
 
 def init_parameters(network: HexNetwork, observation_shape: tuple[int, ...], actions: int, key: Array) -> Any:
     """Fresh parameters, a tree of dicts of float32 arrays. Consumes key."""
+    return _initial(network, tuple(observation_shape), actions, key)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _initial(network: HexNetwork, observation_shape: tuple[int, ...], actions: int, key: Array) -> Any:
     observation = jnp.zeros((1, *observation_shape), jnp.float32)
-    initial = functools.partial(network.init, actions=actions)
-    return jax.jit(initial)(key, observation)["params"]
+    return network.init(key, observation, actions=actions)["params"]
 
 
 Evaluate = Callable[[Array], HexOutput]

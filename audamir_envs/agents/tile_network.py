@@ -9,6 +9,7 @@ number of tiles or players, so renumbering the tiles renumbers the logits and ch
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -291,5 +292,9 @@ class TileNetwork(nn.Module):
 
 def init_tile_parameters(network: TileNetwork, key: Array) -> Any:
     """Fresh parameters, a tree of dicts of float32 arrays, which fit any number of tiles and players. Consumes key."""
-    shape = observation.shape(2, 4)
-    return jax.jit(network.init)(key, jnp.zeros((1, *shape), jnp.uint8))["params"]
+    return _initial(network, key)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _initial(network: TileNetwork, key: Array) -> Any:
+    return network.init(key, jnp.zeros((1, *observation.shape(2, 4)), jnp.uint8))["params"]

@@ -123,7 +123,7 @@ class Colony(Environment):
         """The inverse; blocked cells, turns and starter are the text's, the other options this environment's."""
         options = self.options
         game = notation.from_text(text, claim_empty=options["claim_empty"], max_turns=options["max_turns"])
-        return self.state_of(game, game.turn)
+        return self._state_read(game, game.turn)
 
     def scene(self, state: State, last_action: int | None = None, selected: int | None = None):
         """A ``drawing.Scene``; see ``colony.drawing``."""

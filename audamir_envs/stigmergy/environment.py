@@ -107,7 +107,7 @@ class Stigmergy(Environment):
 
     def from_text(self, text: str) -> State:
         """The inverse. The text's komi overrides the option; its board must be of the environment's side."""
-        return self.state_of(notation.text_to_position(self.side, self.pie, text))
+        return self._state_read(notation.text_to_position(self.side, self.pie, text))
 
     def scene(self, state: State, last_action: int | None = None, selected: int | None = None) -> Scene:
         """Stones, controlled cells tinted, score and komi."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from colony.games import new_games
 from colony.referee import CELLS, JUMPS, PASS, Referee, distance
+from effort import FULL
 
 import audamir_envs
 from audamir_envs.colony.scripted import AGENTS, ScriptedAgent
@@ -133,7 +134,7 @@ def repeated(some_positions):
 def level(request):
     """A level that never slips (slips are tested apart), and its compiled choice for a batch."""
     agent = AGENTS[request.param](slip=0.0)
-    return agent, jax.jit(agent.act_batch)
+    return agent, jax.jit(agent.act_batch, compiler_options=FULL if agent.depth == 4 else None)
 
 
 def test_levels_find_what_minimax_finds(level, some_positions, repeated, colony):

@@ -7,7 +7,6 @@ import itertools
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import audamir_envs
@@ -99,11 +98,11 @@ def compiled(case: Case) -> Compiled:
 
 @functools.cache
 def _started(text: str) -> State:
-    return jax.jit(jax.vmap(_made(text).init))(jax.random.split(jax.random.key(1), LANES))
+    return jax.device_get(jax.jit(jax.vmap(_made(text).init))(jax.random.split(jax.random.key(1), LANES)))
 
 
 def start(case: Case) -> State:
-    """New games [LANES], from different keys."""
+    """New games [LANES], from different keys, as NumPy arrays: these need no kernels to be looked at."""
     return _started(name(case))
 
 
@@ -113,10 +112,10 @@ def _walked(text: str) -> list[tuple[State, np.ndarray | None]]:
     rng = np.random.default_rng(0)
     states, path = start(case), []
     for number in range(PLIES):
-        mask = np.asarray(states.legal_action_mask)
+        mask = states.legal_action_mask
         actions = np.array([rng.choice(np.flatnonzero(row)) for row in mask], np.int32)
         path.append((states, actions))
-        states = compiled(case).step(states, jnp.asarray(actions), jnp.int32(number))
+        states = jax.device_get(compiled(case).step(states, actions, np.int32(number)))
     return [*path, (states, None)]
 
 

@@ -38,7 +38,8 @@ def _replayer(env):
         states = jax.vmap(env.step)(states, action)
         return states, jax.vmap(record)(states)
 
-    def run(states, actions):
+    def run(komi, actions):
+        states = fresh(env, komi)
         _, rest = jax.lax.scan(step, states, actions)
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), jax.vmap(record)(states), rest)
 
@@ -47,8 +48,8 @@ def _replayer(env):
 
 def fresh(env, komi):
     """New games, one for each komi (int array [B])."""
-    games = jax.vmap(env.init_game)(jax.random.split(jax.random.key(0), len(komi)))
-    return jax.vmap(env.state_of)(games.replace(komi=jnp.asarray(komi, jnp.int16)))
+    game = env.init_game(jax.random.key(0))
+    return jax.vmap(lambda komi: env.state_of(game.replace(komi=komi)))(jnp.asarray(komi, jnp.int16))
 
 
 def replay(env, games, komi):
@@ -61,5 +62,5 @@ def replay(env, games, komi):
     padded = [line + [0] * (plies - len(line)) for line in games]
     padded += [padded[0]] * (BATCH - len(games))
     komi = [*komi, *[0] * (BATCH - len(games))]
-    seen = _replayer(env)(fresh(env, komi), np.array(padded, np.int32).T)
+    seen = _replayer(env)(np.array(komi, np.int16), np.array(padded, np.int32).T)
     return jax.tree.map(lambda leaf: np.asarray(leaf)[:, : len(games)], seen)

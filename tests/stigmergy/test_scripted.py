@@ -6,30 +6,41 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from effort import FULL
 from stigmergy import play
+from stigmergy.referee import Referee
 from stigmergy.test_rules import random_game
 
-import audamir_envs
 from audamir_envs import arena
 from audamir_envs.stigmergy import lookahead, rules, scripted, worth
 
 LEVELS = ("weak", "normal", "strong")
 
 
+def position_after(side, actions):
+    """The referee's stones and sight as arrays over the grid, whose turn it is, and passes in a row."""
+    t = rules.tables(side)
+    referee = Referee(side)
+    for action in actions:
+        referee.play("pass" if action == t.board.size else action)
+    stones, sight = np.zeros((2, t.board.width**2), np.uint8)
+    for cell, place in enumerate(t.board.grid):
+        stones[place] = ".xo".index(referee.stones.get(cell, "."))
+        sight[place] = referee.seen(cell).count("x") + 16 * referee.seen(cell).count("o")
+    return stones, sight, referee.to_move == "x", referee.passes
+
+
 def positions_of(side, seed, komi=2):
     """Positions of random games, as one batch [16, ...], many of them near the end."""
-    env = play.environment(side)
     rng = np.random.default_rng(seed)
     games = [random_game(side, rng)[0] for _ in range(play.BATCH)]
-    found = play.replay(env, games, [komi] * play.BATCH)
     plies = [max(0, len(game) - int(rng.integers(1, 2 + len(game) * (b % 2)))) for b, game in enumerate(games)]
-    lanes = np.arange(play.BATCH)
-    passes = [int(ply > 0 and game[ply - 1] == env.num_actions - 1) for ply, game in zip(plies, games, strict=True)]
-    stones, sight = (jnp.asarray(found[name][plies, lanes]) for name in ("stones", "sight"))
+    positions = [position_after(side, game[:ply]) for game, ply in zip(games, plies, strict=True)]
+    stones, sight, black_to_move, passes = (np.stack(facts) for facts in zip(*positions, strict=True))
     return rules.Position(
-        stones=stones,
-        sight=sight,
-        black_to_move=jnp.asarray(np.array(plies) % 2 == 0),
+        stones=jnp.asarray(stones),
+        sight=jnp.asarray(sight),
+        black_to_move=jnp.asarray(black_to_move),
         passes=jnp.asarray(passes, jnp.uint8),
         komi=jnp.full(play.BATCH, komi, jnp.int16),
         phase=jnp.full(play.BATCH, rules.PLAY, jnp.uint8),
@@ -116,20 +127,29 @@ def test_search_is_minimax():
 @functools.cache
 def agent(name):
     level = scripted.AGENTS[name]()
-    return jax.jit(level.act_batch)
+    return jax.jit(level.act_batch, compiler_options=FULL if name == "strong" else None)
+
+
+def with_pie():
+    """The one kind of game for whose shapes the levels are compiled here; komi fixed by a text is played on it too."""
+    return play.environment(3, komi="choose")
+
+
+@functools.cache
+def stepped():
+    return jax.jit(jax.vmap(with_pie().step))
 
 
 @pytest.mark.parametrize("name", LEVELS)
 def test_whole_games_with_the_pie(name):
     """Legal actions from the first choice to the end, under the fair komi, in the colour that suits."""
-    env = audamir_envs.make("stigmergy-v0", side=3, komi="choose")
-    states = jax.vmap(env.init)(jax.random.split(jax.random.key(0), play.BATCH))
-    step = jax.jit(jax.vmap(env.step))
+    env = with_pie()
+    states = jax.tree.map(lambda leaf: np.stack([leaf] * play.BATCH), env.init(jax.random.key(0)))
     for ply in range(env.max_steps):
         actions = agent(name)(states, jax.random.key(ply))
         if ply == 0:
             assert {env.action_to_text(int(a)) for a in actions} == {f"komi={scripted.FAIR_KOMI[3]}"}
-        states = step(states, actions)
+        states = stepped()(states, actions)
         assert not bool(states.illegal.any())
         if bool(states.terminated.all()):
             break
@@ -138,9 +158,9 @@ def test_whole_games_with_the_pie(name):
 
 @pytest.mark.parametrize(("komi", "colour"), [(0, "black"), (18, "white")])
 def test_choice_of_colour(komi, colour):
-    env = audamir_envs.make("stigmergy-v0", side=3, komi="choose")
-    state = env.step(env.init(jax.random.key(0)), env.text_to_action(f"komi={komi}"))
-    states = jax.tree.map(lambda leaf: jnp.stack([leaf] * play.BATCH), state)
+    env = with_pie()
+    states = jax.tree.map(lambda leaf: np.stack([leaf] * play.BATCH), env.init(jax.random.key(0)))
+    states = stepped()(states, np.full(play.BATCH, env.text_to_action(f"komi={komi}"), np.int32))
     for name in LEVELS:
         assert {env.action_to_text(int(a)) for a in agent(name)(states, jax.random.key(1))} == {colour}
 
@@ -148,20 +168,20 @@ def test_choice_of_colour(komi, colour):
 @pytest.mark.parametrize("name", ["normal", "strong"])
 def test_passes_no_win_away(name):
     """All cells are taken or controlled and the opponent has just passed: a second pass ends the game at once."""
-    env = audamir_envs.make("stigmergy-v0", side=3)
-    states = env.from_text("xxx/x.xx/xx.xx/xxox/xxo x 18 1 0")
-    states = jax.tree.map(lambda leaf: jnp.stack([leaf] * play.BATCH), states)
-    mask = states.legal_action_mask[0]
-    assert bool(mask[-1])
+    env = with_pie()
+    passing = env.text_to_action("pass")
+    behind, ahead = (env.from_text(f"xxx/x.xx/xx.xx/xxox/xxo x {komi} 1 0") for komi in (18, 0))
+    mask = behind.legal_action_mask
+    assert bool(mask[passing])
     assert int(mask.sum()) > 1
     # Behind by the komi, it plays on.
-    assert not (np.asarray(agent(name)(states, jax.random.key(2))) == env.num_actions - 1).any()
+    states = jax.tree.map(lambda leaf: np.stack([leaf] * play.BATCH), behind)
+    assert not (np.asarray(agent(name)(states, jax.random.key(2))) == passing).any()
     # Ahead, it wins, whether by the pass or by taking more.
-    states = jax.vmap(env.state_of)(states.game.replace(komi=jnp.zeros(play.BATCH, jnp.int16)))
-    step = jax.jit(jax.vmap(env.step))
+    states = jax.tree.map(lambda leaf: np.stack([leaf] * play.BATCH), ahead)
     total = np.zeros(play.BATCH)
     for ply in range(30):
-        states = step(states, agent(name)(states, jax.random.key(ply)))
+        states = stepped()(states, agent(name)(states, jax.random.key(ply)))
         total += np.asarray(states.rewards[:, 0])
     assert (total == 1).all()
 
@@ -176,7 +196,7 @@ def test_choices_do_not_depend_on_the_batch():
     """More positions than one group holds, the same by vmap of single ones and by ``act_batch``."""
     env = play.environment(2)
     games = positions_of(2, seed=9)
-    states = jax.vmap(env.state_of)(jax.tree.map(lambda leaf: jnp.concatenate([leaf] * 5), games))
+    states = jax.jit(jax.vmap(env.state_of))(jax.tree.map(lambda leaf: np.concatenate([leaf] * 5), games))
     keys = jax.random.split(jax.random.key(3), 80)
     level = Narrow()
     single = jax.jit(jax.vmap(level.act))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from stigmergy import plain, play
 
+from audamir_envs.agents import RandomAgent
 from audamir_envs.hexboard import hexboard
 from audamir_envs.stigmergy import rules, solver, solver_exact, solver_tables
 
@@ -224,3 +225,12 @@ def test_side_3_margins_are_those_of_their_best_actions(side3):
             names = {action if action == "pass" else referee.labels[action] for action in referee.actions(board, mover)}
             assert set(margins) == names
             assert side3.margin(*arguments) == (max if mover == "x" else min)(margins.values())
+
+
+def test_regret_of_the_default_positions(side3):
+    """The rest of what is told of agents is tested on side 2, in test_solver_regret.py."""
+    found = solver.regret(RandomAgent(), positions=200, table=side3)
+    assert (found.side, found.komi, found.positions, found.won) == (3, 4, 200, 200)
+    # Random play throws away about half of these; far outside this band the sample or the grading is wrong.
+    assert 0.35 < found.thrown_rate < 0.7
+    assert 2 < found.points_dropped < 6

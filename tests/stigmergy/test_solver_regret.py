@@ -174,12 +174,3 @@ def test_batches_are_filled_up(side2, sample, monkeypatch):
     whole = solver.regret(First(), 2, 6, sample, table=side2)
     monkeypatch.setattr(grading, "_BATCH", 25)
     assert solver.regret(First(), 2, 6, sample, table=side2) == whole
-
-
-def test_side_3_default_positions():
-    table = plain.table(3)
-    found = solver.regret(RandomAgent(), positions=200, table=table)
-    assert (found.side, found.komi, found.positions, found.won) == (3, 4, 200, 200)
-    # Random play throws away about half of these; far outside this band the sample or the grading is wrong.
-    assert 0.35 < found.thrown_rate < 0.7
-    assert 2 < found.points_dropped < 6

@@ -1,5 +1,7 @@
 """What training says of the games agrees with the games."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,15 +12,25 @@ import audamir_envs
 from audamir_envs.sampling import sample_legal
 
 
+@functools.cache
+def program(env_id: str, actions: int):
+    """Plays a random game on for some plies; one program for all options of the same shapes."""
+    del actions
+    env = audamir_envs.make(env_id, **({"side": 3} if env_id == "stigmergy-v0" else {}))
+
+    def play(state, plies, first):
+        def ply(number, state):  # after the end nothing changes but the rewards
+            after = env.step(state, sample_legal(jax.random.key(first + number), state))
+            return jax.tree.map(lambda new, old: jnp.where(state.terminated, old, new), after, state)
+
+        return jax.lax.fori_loop(0, plies, ply, state)
+
+    return jax.jit(play)
+
+
 def played(env, plies: int, seed: int):
-    step = jax.jit(env.step)
-    state = env.init(jax.random.key(seed))
-    for number in range(plies):
-        action = sample_legal(jax.random.key(1000 * seed + number), state)
-        state = step(state, action)
-        if state.terminated:
-            break
-    return state
+    state = jax.jit(env.init)(jax.random.key(seed))
+    return jax.device_get(program(env.id, env.num_actions)(state, np.int32(plies), np.int32(1000 * seed)))
 
 
 @pytest.mark.parametrize("options", [{}, {"board": "61", "claim_empty": True, "start": "one"}])
@@ -26,7 +38,7 @@ def test_colonys_ownership_adds_up_to_the_result(options: dict) -> None:
     env = audamir_envs.make("colony-v0", **options, max_turns=1000)
     state = played(env, 1000, 3)
     assert state.terminated
-    owner = games.colony_ownership(state.game)
+    owner = jax.jit(games.colony_ownership)(state.game)
     assert np.sign(int(jnp.sum(owner, dtype=jnp.int32))) == int(state.rewards[0])
     text = env.to_text(state).split()[0].replace("/", "")
     pieces = {"x": 1, "o": -1}
@@ -42,10 +54,10 @@ def test_stigmergys_ownership_adds_up_to_the_score() -> None:
     from audamir_envs.stigmergy import rules
 
     env = audamir_envs.make("stigmergy-v0", side=3, komi=2)
+    counted = jax.jit(lambda game: (*rules.scores(game), games.stigmergy_ownership(game)))
     for plies in (0, 5, 12, 60):
         state = played(env, plies, 4)
-        black, white = rules.scores(state.game)
-        owner = games.stigmergy_ownership(state.game)
+        black, white, owner = counted(state.game)
         assert int(jnp.sum(owner, dtype=jnp.int32)) == int(black - white)
         assert owner.shape == (19,)
 
@@ -92,14 +104,15 @@ def test_symmetries_turn_games_into_games(env_id: str, layouts: str) -> None:
     options = {"board": "61"} if env_id == "colony-v0" else {"side": 3, "komi": 0}
     env = audamir_envs.make(env_id, **options)
     table = games.symmetry(variant, games.hex_config(env_id, 4, 1))
-    step = jax.jit(env.step)
+    step, init, ownership = jax.jit(env.step), jax.jit(env.init), jax.jit(variant.ownership)
+    sample = jax.jit(lambda number, state: sample_legal(jax.random.key(number), state))
     for symmetry in (1, 4, 7, 11):
-        plain = env.init(jax.random.key(0))
+        plain = init(jax.random.key(0))
         turned = plain
         if env_id == "colony-v0" and symmetry in (1, 11):
             continue  # these swap the corners of the two sides
         for number in range(12):
-            action = int(sample_legal(jax.random.key(number), plain))
+            action = int(sample(np.int32(number), plain))
             image = int(table.actions[symmetry, action])
             if not bool(turned.legal_action_mask[image]):
                 pytest.fail(f"symmetry {symmetry}: the image of {action} is illegal at ply {number}")
@@ -111,7 +124,7 @@ def test_symmetries_turn_games_into_games(env_id: str, layouts: str) -> None:
                 turned.legal_action_mask,
                 np.asarray(plain.legal_action_mask)[table.sources[symmetry, : env.num_actions]],
             )
-            owner = np.asarray(variant.ownership(plain.game))
-            np.testing.assert_array_equal(variant.ownership(turned.game), owner[table.cells[symmetry]])
+            owner = np.asarray(ownership(plain.game))
+            np.testing.assert_array_equal(ownership(turned.game), owner[table.cells[symmetry]])
             if bool(plain.terminated):
                 break

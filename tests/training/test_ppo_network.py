@@ -136,11 +136,10 @@ def plain_merged(owner, neighbours) -> list[int]:
 
 def test_groups_that_a_capture_would_join_are_counted_once() -> None:
     rng = np.random.default_rng(7)
-    for _ in range(20):
-        owner = [0, *rng.integers(0, 2, TILES - 1).tolist()]
-        seen = observed(owner, [2] * TILES)
-        merged = features(seen[None]).tiles[0, :, 5] * 8
-        np.testing.assert_array_equal(np.round(merged), plain_merged(owner, CHORD))
+    owners = [[0, *rng.integers(0, 2, TILES - 1).tolist()] for _ in range(20)]
+    seen = np.stack([observed(owner, [2] * TILES) for owner in owners])
+    merged = np.asarray(features(seen).tiles)[:, :, 5] * 8
+    np.testing.assert_array_equal(np.round(merged), [plain_merged(owner, CHORD) for owner in owners])
 
 
 def test_threats_are_the_strongest_neighbours_of_others() -> None:

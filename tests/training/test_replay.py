@@ -1,5 +1,7 @@
 """The replay on hand-made games: what is carried back to whom, exactly."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,24 +14,24 @@ CELLS = 2
 def plies(rows: list[list[dict]]) -> replays.Replay:
     """[time][lane] of facts; what is left out is nothing special."""
 
-    def field(name: str, default, dtype) -> jax.Array:
-        return jnp.asarray([[cell.get(name, default) for cell in row] for row in rows], dtype)
+    def field(name: str, default, dtype) -> np.ndarray:
+        return np.asarray([[cell.get(name, default) for cell in row] for row in rows], dtype)
 
     shape = (len(rows), len(rows[0]))
     return replays.Replay(
-        game={"id": field("id", 0, jnp.int32)},
-        slot_action=jnp.zeros((*shape, 3), jnp.int16),
-        slot_weight=jnp.zeros((*shape, 3), jnp.float16),
-        rest=jnp.zeros(shape, jnp.float16),
-        full=field("full", True, jnp.bool_),
-        mover=field("mover", 0, jnp.int8),
-        root=field("root", 0.0, jnp.float32),
-        random=field("random", False, jnp.bool_),
-        over=field("over", False, jnp.bool_),
-        result=field("result", 0.0, jnp.float32),
-        ownership=field("ownership", [0] * CELLS, jnp.int8),
-        target=jnp.zeros(shape, jnp.float32),
-        ready=jnp.zeros(shape, jnp.bool_),
+        game={"id": field("id", 0, np.int32)},
+        slot_action=np.zeros((*shape, 3), np.int16),
+        slot_weight=np.zeros((*shape, 3), np.float16),
+        rest=np.zeros(shape, np.float16),
+        full=field("full", True, np.bool_),
+        mover=field("mover", 0, np.int8),
+        root=field("root", 0.0, np.float32),
+        random=field("random", False, np.bool_),
+        over=field("over", False, np.bool_),
+        result=field("result", 0.0, np.float32),
+        ownership=field("ownership", [0] * CELLS, np.int8),
+        target=np.zeros(shape, np.float32),
+        ready=np.zeros(shape, np.bool_),
         cursor=None,
         filled=None,
     )
@@ -38,6 +40,13 @@ def plies(rows: list[list[dict]]) -> replays.Replay:
 def ring(length: int, lanes: int) -> replays.Replay:
     return replays.empty(length, jax.tree.map(lambda leaf: leaf[0], plies([[{}] * lanes])))
 
+
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def settled(replay: replays.Replay, new: replays.Replay, window: int, root_share: float) -> replays.Replay:
+    return replays.settle(replays.append(replay, new), window, root_share)
+
+
+draw = jax.jit(replays.draw, static_argnums=2)
 
 END = {"over": True, "result": 1.0, "ownership": [1, -1]}
 
@@ -49,7 +58,7 @@ def test_a_result_reaches_every_position_of_its_game_and_no_other() -> None:
         [{"mover": 1, **END}, {"mover": 0}],
         [{"mover": 0}, {"mover": 1}],
     ]
-    after = replays.settle(replays.append(ring(8, 2), plies(rows)), 8, 0.0)
+    after = settled(ring(8, 2), plies(rows), 8, 0.0)
     np.testing.assert_array_equal(after.ready[:4], [[1, 1], [1, 1], [1, 0], [0, 0]])
     np.testing.assert_array_equal(after.target[:3, 0], [1, -1, -1])
     np.testing.assert_array_equal(after.target[:2, 1], [1, 1])
@@ -60,7 +69,7 @@ def test_a_result_reaches_every_position_of_its_game_and_no_other() -> None:
 
 def test_the_roots_value_is_mixed_in_for_the_mover() -> None:
     rows = [[{"mover": 0, "root": 0.5}], [{"mover": 1, "root": -0.25, **END}]]
-    after = replays.settle(replays.append(ring(4, 1), plies(rows)), 4, 0.3)
+    after = settled(ring(4, 1), plies(rows), 4, 0.3)
     np.testing.assert_allclose(after.target[:2, 0], [0.7 + 0.15, -(0.7 - 0.075)], rtol=1e-6)
 
 
@@ -71,7 +80,7 @@ def test_a_random_move_cuts_the_result_off() -> None:
         [{"mover": 0, "root": -0.9}],
         [{"mover": 1, "root": 0.0, **END, "result": -1.0}],
     ]
-    after = replays.settle(replays.append(ring(4, 1), plies(rows)), 4, 0.0)
+    after = settled(ring(4, 1), plies(rows), 4, 0.0)
     np.testing.assert_allclose(after.target[:, 0], [0.4, -0.4, -1.0, 1.0], rtol=1e-6)
     # Ownership is what happened, whatever the move.
     np.testing.assert_array_equal(after.ownership[:, 0], [[1, -1]] * 4)
@@ -81,7 +90,7 @@ def test_a_game_that_ends_after_the_ring_wrapped_is_still_settled() -> None:
     state = ring(4, 1)
     for number in range(3):
         rows = [[{"id": 2 * number}], [{"id": 2 * number + 1, **(END if number == 2 else {})}]]
-        state = replays.settle(replays.append(state, plies(rows)), 4, 0.0)
+        state = settled(state, plies(rows), 4, 0.0)
     np.testing.assert_array_equal(state.game["id"][:, 0], [4, 5, 2, 3])
     assert state.ready.all()
     assert int(state.cursor) == 2
@@ -90,8 +99,8 @@ def test_a_game_that_ends_after_the_ring_wrapped_is_still_settled() -> None:
 
 
 def test_what_was_settled_once_stays_so() -> None:
-    state = replays.settle(replays.append(ring(8, 1), plies([[{}], [END]])), 8, 0.0)
-    state = replays.settle(replays.append(state, plies([[{}], [{}]])), 8, 0.0)
+    state = settled(ring(8, 1), plies([[{}], [END]]), 8, 0.0)
+    state = settled(state, plies([[{}], [{}]]), 8, 0.0)
     np.testing.assert_array_equal(state.ready[:, 0], [1, 1, 0, 0, 0, 0, 0, 0])
 
 
@@ -100,9 +109,9 @@ def test_draws_are_uniform_over_the_usable_positions_of_each_group() -> None:
         [{"id": 1}, {"id": 2, "full": False}, {"id": 3}, {"id": 4}],
         [{"id": 5, **END}, {"id": 6, **END}, {"id": 7, **END}, {"id": 8}],
     ]
-    state = replays.settle(replays.append(ring(4, 4), plies(rows)), 4, 0.0)
+    state = settled(ring(4, 4), plies(rows), 4, 0.0)
     keys = jax.random.split(jax.random.key(0), 2)
-    time, lane, weight = replays.draw(state, keys, 4000, jnp.int32(4))
+    time, lane, weight = draw(state, keys, 4000, jnp.int32(4))
     ids = np.asarray(state.game["id"])[time, lane]
     assert set(ids[0].tolist()) == {1, 5, 6}
     assert set(ids[1].tolist()) == {3, 7}
@@ -113,12 +122,12 @@ def test_draws_are_uniform_over_the_usable_positions_of_each_group() -> None:
 
 def test_only_the_newest_are_drawn() -> None:
     rows = [[{"id": n, **END}] for n in range(4)]
-    state = replays.settle(replays.append(ring(4, 1), plies(rows)), 4, 0.0)
-    time, lane, _ = replays.draw(state, jax.random.split(jax.random.key(0), 1), 100, jnp.int32(2))
+    state = settled(ring(4, 1), plies(rows), 4, 0.0)
+    time, lane, _ = draw(state, jax.random.split(jax.random.key(0), 1), 100, jnp.int32(2))
     assert set(np.asarray(state.game["id"])[time, lane].ravel().tolist()) == {2, 3}
 
 
 @pytest.mark.parametrize("groups", [1, 2])
 def test_an_empty_replay_gives_weight_zero(groups: int) -> None:
-    _, _, weight = replays.draw(ring(4, 2), jax.random.split(jax.random.key(0), groups), 3, jnp.int32(4))
+    _, _, weight = draw(ring(4, 2), jax.random.split(jax.random.key(0), groups), 3, jnp.int32(4))
     assert (np.asarray(weight) == 0).all()
