@@ -35,7 +35,12 @@ class Principalities(Environment):
             low=2,
             high=maps.MAX_TILES,
         ),
-        "map": Option(None, "None for a new random map each game, or a map of one's own: see maps.user_map", free=True),
+        "map": Option(
+            None,
+            "None for a new random map each game, or a map of one's own: see maps.user_map",
+            values=(None,),
+            free=True,
+        ),
         "starter": Option("random", "the seat that starts", values=("random",), low=0, high=7),
         "points_offer": Option(
             "vote", "whether the game offers to end on points after quiet rounds", values=("vote", "never")
@@ -54,6 +59,9 @@ class Principalities(Environment):
         self._map: Map | None = None
         if self.options["map"] is not None:
             self._map = maps.user_map(self.options["map"])
+            # By the options environments are told apart: a list may be changed by its owner, and the text of a large
+            # array leaves its middle out.
+            self.options["map"] = maps.plain(self._map)
             own = self._map.neighbours.shape[0]
             if tiles not in (None, own):
                 raise ValueError(f"option tiles={tiles} is not valid: the map has {own} tiles; leave tiles out")

@@ -61,17 +61,17 @@ def user_map(spec: Any) -> Map:
     Raises: ValueError saying what is wrong: a map must be symmetric, connected and without loops.
     """
     if isinstance(spec, Map):
-        adjacency, grid = np.asarray(spec.neighbours), np.asarray(spec.hex_of_tile)
+        adjacency = np.asarray(spec.neighbours)
         if adjacency.dtype != np.bool_ or adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
             raise ValueError("map: neighbours must be a square boolean array")
-        spec = {"neighbours": [np.flatnonzero(row).tolist() for row in adjacency]}
-        if (grid >= 0).any():
-            spec["hexagons"] = grid.tolist()
+        spec = plain(spec)
     if isinstance(spec, str):
         try:
             spec = json.loads(spec)
         except json.JSONDecodeError as error:
             raise ValueError(f"map: not JSON: {error}") from None
+        except (ValueError, RecursionError):  # numbers of thousands of digits, or thousands of brackets
+            raise ValueError("map: a number in the JSON is too long, or it is nested too deeply") from None
     if not isinstance(spec, Mapping):
         spec = {"neighbours": spec}
     unknown = [name for name in spec if name not in ("neighbours", "hexagons")]
@@ -89,6 +89,15 @@ def user_map(spec: Any) -> Map:
     if len(alone):
         raise ValueError(f"map: not connected: there is no way from tile 0 to tile {alone[0]}")
     return Map(neighbours=jnp.asarray(neighbours), hex_of_tile=jnp.asarray(hexagons))
+
+
+def plain(map: Map) -> dict[str, Any]:
+    """A checked map as lists, which ``user_map`` reads: equal for equal maps, in whatever form they came."""
+    grid = np.asarray(map.hex_of_tile)
+    lists: dict[str, Any] = {"neighbours": [np.flatnonzero(row).tolist() for row in np.asarray(map.neighbours)]}
+    if (grid >= 0).any():
+        lists["hexagons"] = grid.tolist()
+    return lists
 
 
 def _user_neighbours(lists: Any) -> np.ndarray:

@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from audamir_envs.core import Array
+from audamir_envs.core import Array, whole_number
 from audamir_envs.principalities import bits, rules
 from audamir_envs.principalities.rules import Position
 
@@ -38,12 +38,12 @@ _OPTIONAL = ("round", "start_seat", "quiet_turns", "attacked", "offered", "votes
 _WORDS = ("end", "accept", "decline")
 _ATTACK = re.compile(r"(0|[1-9][0-9]*)>(0|[1-9][0-9]*)")
 _VOTES = {None: 0, True: rules.ACCEPTED, False: rules.DECLINED}
-_LARGEST = 2**31 - 1
+_LARGEST = 10**9  # of what is counted on, so that the count stays inside int32
 
 
 def action_to_text(action: int, tiles: int) -> str:
     """``12>7``, ``end``, ``accept`` or ``decline``. Raises: ValueError for what is no action's number."""
-    number = _whole_number(action)
+    number = whole_number(action)
     if number is None or not 0 <= number < rules.num_actions(tiles):
         raise ValueError(f"{action!r} is no action: use 0 to {rules.num_actions(tiles) - 1}")
     if number >= tiles * tiles:
@@ -116,8 +116,8 @@ def from_text(
         fields = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON: {error.msg} at line {error.lineno}, column {error.colno} of the position") from None
-    except RecursionError:
-        raise ValueError("no position: the JSON is nested too deeply") from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, or thousands of brackets
+        raise ValueError("no position: a number in the JSON is too long, or it is nested too deeply") from None
     if not isinstance(fields, dict):
         raise ValueError(f"a position is a JSON object with {', '.join(_REQUIRED)}, not {fields!r:.40}")
     for name in _REQUIRED:
@@ -170,15 +170,6 @@ def _derived(neighbours: Array, owner: Array, players: int) -> tuple[Array, Arra
     """What a position keeps of its map and owners: neighbours as bits, sizes of groups."""
     rows = bits.pack(neighbours)
     return rows, rules.group_sizes(rows, owner, players)
-
-
-def _whole_number(value: Any) -> int | None:
-    if isinstance(value, bool | np.bool_):
-        return None
-    try:
-        return value.__index__()
-    except (AttributeError, TypeError):
-        return None
 
 
 def _numbers(fields: dict[str, Any], name: str, count: int | None, low: int, high: int) -> list[int]:

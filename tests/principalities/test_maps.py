@@ -221,3 +221,33 @@ def test_pool():
         assert resets.sum() > 10
         assert len({deal.tobytes() for deal in owners[resets]}) > 6
     assert traces == [1]
+
+
+def test_environments_are_told_apart_by_their_whole_map():
+    one = maps.user_map([[other for other in range(40) if abs(other - tile) == 1] for tile in range(40)])
+    linked = np.array(one.neighbours)
+    linked[15, 25] = linked[25, 15] = True  # in the middle, which the text of a large array leaves out
+    other = Map(neighbours=jnp.asarray(linked), hex_of_tile=one.hex_of_tile)
+    a, b = (audamir_envs.make("principalities-v0", map=map) for map in (one, other))
+    assert a != b
+    assert a == audamir_envs.make("principalities-v0", map=Map(neighbours=one.neighbours, hex_of_tile=one.hex_of_tile))
+    assert a == audamir_envs.make("principalities-v0", **a.options)
+
+
+def test_an_environment_does_not_follow_its_callers_list():
+    lists = [[1], [0, 2], [1]]
+    env = audamir_envs.make("principalities-v0", players=2, map=lists)
+    before = hash(env)
+    lists[0].append(2)
+    assert hash(env) == before
+    assert env.options["map"] == {"neighbours": [[1], [0, 2], [1]]}
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, f"[[{'1' * 5000}], [0]]"])
+def test_json_of_no_use_is_a_value_error(text):
+    with pytest.raises(ValueError, match="map: a number in the JSON is too long, or it is nested too deeply"):
+        maps.user_map(text)
+
+
+def test_the_default_can_be_said_on_the_command_line():
+    assert audamir_envs.registry.environment_class("principalities-v0").OPTIONS["map"].parse("map", "none") is None

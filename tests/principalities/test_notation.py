@@ -111,6 +111,7 @@ def without(name: str) -> dict:
         ("", "line 1, column 1"),
         ('{"owner": [0, 1', "line 1, column 16"),
         ("[" * 100_000, "JSON"),
+        ('{"round": ' + "3" * 5000 + "}", "a number in the JSON is too long"),
         ("[]", "object"),
         ("7", "object"),
         (without("dice"), "lacks 'dice'"),
@@ -129,6 +130,7 @@ def without(name: str) -> dict:
         (FIVE | {"owner": [0, 0, 1, 1, 0], "to_move": 2}, "to_move: seat 2 owns no tile"),
         (FIVE | {"round": 0}, "round: 0"),
         (FIVE | {"round": 2**31}, "round"),
+        (FIVE | {"quiet_turns": 2**31 - 1}, "quiet_turns: 2147483647"),  # one more turn would wrap round
         (FIVE | {"start_seat": -1}, "start_seat: -1"),
         (FIVE | {"quiet_turns": -1}, "quiet_turns: -1"),
         (FIVE | {"offered": 1}, "offered: 1 .* true or false"),
