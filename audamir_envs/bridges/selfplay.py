@@ -18,6 +18,7 @@ from audamir_envs.bridges.lanes import on_all
 from audamir_envs.bridges.setting import (
     KEY_IMPL,
     batch_actions,
+    check_num_envs,
     environment_of,
     lane_words,
     observation_box,
@@ -128,10 +129,8 @@ class SelfPlayVectorEnv(VectorEnv[Any, Any, Any]):
         self, game: str | Environment, num_envs: int = 1, device_outputs: bool = False, **options: Any
     ) -> None:
         """Args: game: an id, or an environment (then without options). Raises: ValueError naming what is valid."""
-        if not isinstance(num_envs, int) or num_envs < 1:
-            raise ValueError(f"num_envs={num_envs!r} is not valid: use an integer from 1")
         self.game = environment_of(game, options)
-        self.num_envs = num_envs
+        self.num_envs = check_num_envs(num_envs)
         self.device_outputs = device_outputs
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": [], "jax": device_outputs}
         self.single_observation_space = observation_box(self.game)
@@ -175,6 +174,15 @@ class SelfPlayVectorEnv(VectorEnv[Any, Any, Any]):
             info |= {name: self._own(value) for name, value in told.info.items()}
         rewards, terminated, truncated = map(self._own, (told.rewards, told.terminated, told.truncated))
         return self._own(told.now.observation), rewards, terminated, truncated, info
+
+    def __getstate__(self) -> dict[str, Any]:
+        fields = self.__dict__.copy()
+        del fields["_compiled"]
+        return fields
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        self.__dict__.update(fields)
+        self._compiled = compiled_games(self.game)
 
     def _info(self, view: View) -> dict[str, Any]:
         mask = self._own(view.action_mask, np.int8)

@@ -12,7 +12,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
 from audamir_envs.bridges.packing import Slot
-from audamir_envs.core import Array, Environment, State
+from audamir_envs.core import Array, Environment, State, whole_number
 from audamir_envs.registry import make
 
 KEY_IMPL = "threefry2x32"
@@ -37,6 +37,14 @@ def observation_space(env: Environment) -> gymnasium.spaces.Dict:
     """The space of observation and mask together."""
     mask = gymnasium.spaces.Box(0, 1, (env.num_actions,), np.int8)
     return gymnasium.spaces.Dict({"observation": observation_box(env), "action_mask": mask})
+
+
+def check_num_envs(num_envs: Any) -> int:
+    """The number of lanes as an int. Raises: ValueError."""
+    number = whole_number(num_envs)
+    if number is None or number < 1:
+        raise ValueError(f"num_envs={num_envs!r} is not valid: use an integer from 1")
+    return number
 
 
 def position_state(env: Environment, options: dict[str, Any] | None) -> State | None:
@@ -108,4 +116,8 @@ def batch_actions(actions: Any, lanes: int) -> Any:
         raise ValueError(f"actions of shape {tuple(actions.shape)} do not fit num_envs={lanes}")
     if not jnp.issubdtype(actions.dtype, jnp.integer):
         raise TypeError(f"actions are integers, one for each environment, not {actions.dtype}")
+    if isinstance(actions, np.ndarray) and actions.dtype.itemsize > 4:
+        # JAX would take the lowest bits of the others. The largest int32 is no action of any game.
+        none = np.iinfo(np.int32).max
+        actions = np.where((actions >= 0) & (actions < none), actions, none).astype(np.int32)
     return actions

@@ -9,7 +9,7 @@ from typing import Any
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.loading import make_agent, parse_agent
 from audamir_envs.bridges.episodes import Table
-from audamir_envs.core import Environment
+from audamir_envs.core import Environment, whole_number
 
 
 def table_for(env: Environment, opponent: Any, seat: Any) -> Table:
@@ -25,17 +25,18 @@ def table_for(env: Environment, opponent: Any, seat: Any) -> Table:
         raise ValueError(
             f"opponent: {len(named)} opponents do not fit {env.num_players} players: give one, or {others}"
         )
-    whole = isinstance(seat, int) and not isinstance(seat, bool)
-    if seat != "random" and not (whole and 0 <= seat < env.num_players):
+    by_lot = isinstance(seat, str) and seat == "random"
+    number = None if by_lot else whole_number(seat)
+    if not by_lot and (number is None or not 0 <= number < env.num_players):
         raise ValueError(f"seat={seat!r} is not valid: use 'random' or an integer from 0 to {others}")
     agents: list[Agent] = []
     order = []
     for one in named:
         agent = _agent(env, one)
-        place = next((number for number, known in enumerate(agents) if known is agent), len(agents))
+        place = next((index for index, known in enumerate(agents) if known is agent), len(agents))
         agents[place:] = agents[place:] or [agent]
         order.append(place)
-    return Table(env, tuple(agents), tuple(order), None if seat == "random" else seat)
+    return Table(env, tuple(agents), tuple(order), number)
 
 
 def plays_inside(agent: Any) -> bool:

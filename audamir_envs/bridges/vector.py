@@ -15,6 +15,7 @@ from audamir_envs.bridges.batch import Answer, Batch, CompiledBatch, compiled_ba
 from audamir_envs.bridges.episodes import Report, bare
 from audamir_envs.bridges.setting import (
     batch_actions,
+    check_num_envs,
     environment_of,
     lane_words,
     learner_seats,
@@ -56,10 +57,8 @@ class SingleAgentVectorEnv(VectorEnv[Any, Any, Any]):
         valid = {name: mode for mode in _MODES for name in (mode, mode.name, mode.value)}
         if autoreset_mode not in valid:
             raise ValueError(f"autoreset_mode={autoreset_mode!r} is not valid: use NEXT_STEP or SAME_STEP")
-        if not isinstance(num_envs, int) or num_envs < 1:
-            raise ValueError(f"num_envs={num_envs!r} is not valid: use an integer from 1")
         self.game = environment_of(game, options)
-        self.num_envs = num_envs
+        self.num_envs = check_num_envs(num_envs)
         self.opponent, self.seat = opponent, seat
         self.device_outputs = device_outputs
         self._mode = valid[autoreset_mode]
@@ -68,13 +67,25 @@ class SingleAgentVectorEnv(VectorEnv[Any, Any, Any]):
         self.single_action_space = gymnasium.spaces.Discrete(self.game.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._table = table_for(self.game, opponent, seat)
-        self._compiled: CompiledBatch = compiled_batch(
-            self._table, self._mode == AutoresetMode.SAME_STEP, device_outputs
-        )
+        self._compile()
         self._batch: Batch | None = None
         self._mask: Any = np.ones((num_envs, self.game.num_actions), np.bool_)
         self._offence: Any = None  # the last step's flag, looked at when it costs no waiting
+
+    def _compile(self) -> None:
+        self._table = table_for(self.game, self.opponent, self.seat)
+        self._compiled: CompiledBatch = compiled_batch(
+            self._table, self._mode == AutoresetMode.SAME_STEP, self.device_outputs
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        fields = self.__dict__.copy()
+        del fields["_compiled"], fields["_table"]
+        return fields
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        self.__dict__.update(fields)
+        self._compile()
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None

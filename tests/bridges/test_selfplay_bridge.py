@@ -1,6 +1,8 @@
 """All seats of many toy games at once."""
 
+import copy
 import itertools
+import pickle
 
 import jax
 import jax.numpy as jnp
@@ -120,3 +122,17 @@ def test_seeds_and_positions():
         SelfPlayVectorEnv(Duel(), 0)
     with pytest.raises(ValueError, match="do not fit"):
         env.step(np.zeros(3, int))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_copies_and_pickles_in_the_middle_go_on_alike(copied):
+    env = SelfPlayVectorEnv(Duel(), 3)
+    told = run(env, 4)
+    other = copied(env)
+    actions = told[-1][4]["action_mask"].argmax(axis=1)
+    for _ in range(8):
+        one, two = env.step(actions), other.step(actions)
+        for a, b in zip(one[:4], two[:4], strict=True):
+            assert np.array_equal(a, b)
+        actions = one[4]["action_mask"].argmax(axis=1)
+    assert np.array_equal(env.reset()[0], other.reset()[0])

@@ -1,5 +1,8 @@
 """The batched Gymnasium environment on the toy games."""
 
+import copy
+import pickle
+
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -327,3 +330,38 @@ def test_action_masks():
     assert env.action_masks().dtype == np.bool_
     assert np.array_equal(env.action_masks(), info["action_mask"])
     assert env.action_masks() is not env.action_masks()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("settings", [{"mode": NEXT}, {"mode": SAME, "device_outputs": True}])
+def test_copies_and_pickles_in_the_middle_go_on_alike(copied, settings):
+    env = make("duel", lanes=3, **settings)
+    told = run(env, 4)
+    other = copied(env)
+    actions = last_legal(told[-1][4]["action_mask"])
+    for _ in range(8):
+        one, two = env.step(actions), other.step(actions)
+        for a, b in zip(one[:4], two[:4], strict=True):
+            assert np.array_equal(a, b)
+        actions = last_legal(one[4]["action_mask"])
+    assert np.array_equal(env.reset()[0], other.reset()[0])
+
+
+def test_actions_beyond_int32_are_illegal_and_do_not_wrap_round():
+    env = make("nim", lanes=2)
+    env.reset(seed=0)
+    assert env.action_masks()[:, 0].all()
+    _, rewards, terminated, _, info = env.step(np.array([2**32, -(2**32)]))
+    assert rewards.tolist() == [-1, -1]
+    assert terminated.all()
+    assert info["illegal"].all()
+
+
+def test_numbers_of_numpy_are_numbers():
+    env = make("nim", lanes=np.int64(2), seat=np.int64(1))
+    assert env.reset(seed=0)[1]["seat"].tolist() == [1, 1]
+    for wrong in (True, 1.0, "1", None):
+        with pytest.raises(ValueError, match="use an integer from 1"):
+            make("nim", lanes=wrong)
+        with pytest.raises(ValueError, match="use 'random' or an integer from 0 to 1"):
+            make("nim", seat=wrong)
