@@ -10,6 +10,7 @@ import numpy as np
 
 from audamir_envs.colony.cells import BOARD, SIZE, to_bool
 from audamir_envs.colony.rules import JUMPS, KINDS, NUM_ACTIONS, ORIGIN, PASS, Position, from_boards
+from audamir_envs.core import whole_number
 
 _ROW_LENGTHS = tuple(int((BOARD.r == r).sum()) for r in range(-4, 5))
 _ROW_STARTS = tuple(sum(_ROW_LENGTHS[:row]) for row in range(9))
@@ -18,14 +19,14 @@ _ROW_STARTS = tuple(sum(_ROW_LENGTHS[:row]) for row in range(9))
 def action_to_text(action: int) -> str:
     """The notation of an action; jumps from outside the board, never legal, read ``off(dq,dr)-e5``.
 
-    Raises: ValueError for numbers that are no action.
+    Raises: ValueError for what is no action's number.
     """
-    action = int(action)
-    if not 0 <= action < NUM_ACTIONS:
-        raise ValueError(f"{action} is no action: actions are numbered 0 to {NUM_ACTIONS - 1}")
-    if action == PASS:
+    number = whole_number(action)
+    if number is None or not 0 <= number < NUM_ACTIONS:
+        raise ValueError(f"{action!r} is no action: actions are numbered 0 to {NUM_ACTIONS - 1}")
+    if number == PASS:
         return "pass"
-    target, kind = divmod(action, KINDS)
+    target, kind = divmod(number, KINDS)
     if kind == 0:
         return BOARD.labels[target]
     origin = ORIGIN[target, kind - 1]

@@ -142,7 +142,7 @@ def _read_rows(board: hexboard.HexBoard, text: str) -> np.ndarray:
 
 def _integer(text: str) -> int | None:
     digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() else None
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None
 
 
 def _require_text(text: object, what: str) -> None:

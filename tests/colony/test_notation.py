@@ -104,3 +104,9 @@ GOOD = "x...o/....../......./...#..../o....#..x/...#..../......./....../x...o x 
 def test_bad_positions_say_where(old, new, message):
     with pytest.raises(ValueError, match=message):
         audamir_envs.make("colony-v0").from_text(GOOD.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("action", [-1, 794, 3.7, True, "5", None, float("nan")])
+def test_what_is_no_actions_number_has_no_text(action):
+    with pytest.raises(ValueError, match="is no action: actions are numbered 0 to 793"):
+        audamir_envs.make("colony-v0").action_to_text(action)
