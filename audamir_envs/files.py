@@ -8,8 +8,16 @@ from pathlib import Path
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Writes the whole file or nothing: into a temporary neighbour first, then renamed. Raises: OSError."""
-    target = Path(path)
+    """Writes the whole file or nothing: into a temporary neighbour first, then renamed. Raises: OSError.
+
+    A link stays one, and what it points to is written. Pipes and devices are written to, since to replace them by a
+    file would destroy them.
+    """
+    target = Path(os.path.realpath(path))
+    if os.path.exists(path) and not target.is_file():
+        with open(path, "wb") as file:  # a folder is refused here
+            file.write(content)
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:

@@ -27,3 +27,30 @@ def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch
         files.write_text(path, "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["result.json"]
+
+
+def test_a_link_stays_one(tmp_path):
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    for content in ("new", "again"):  # where the link points to is not there at first
+        files.write_text(tmp_path / "link.json", content)
+        assert (tmp_path / "link.json").is_symlink()
+        assert (tmp_path / "real.json").read_text() == content
+
+
+def test_pipes_and_devices_are_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        files.write_text(pipe, "through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_folder_is_refused_by_its_name(tmp_path):
+    with pytest.raises(IsADirectoryError) as refused:
+        files.write_text(tmp_path, "text")
+    assert str(refused.value.filename) == str(tmp_path)

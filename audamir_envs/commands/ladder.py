@@ -33,11 +33,11 @@ def run(arguments: argparse.Namespace) -> int:
     env = common.make_environment(arguments)
     with common.progress_bar(env.id) as progress:
         result = arena.ladder(env, arguments.agents or None, progress=progress, **common.match_settings(arguments))
-    report(result)
-    if arguments.json:
+    if arguments.json:  # first: whoever reads the report may leave before its end
         write_text(arguments.json, json.dumps(result.to_json(), indent=1) + "\n")
     if arguments.plot:
         result.plot(arguments.plot)
+    report(result)
     return 0
 
 
