@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import math
 import os
 import zlib
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from safetensors.numpy import save
 
 from audamir_envs import files, registry
 from audamir_envs.agents.base import BatchAgent
+from audamir_envs.agents.loading import is_path
 from audamir_envs.agents.networks import HexConfig, HexNetwork, init_parameters, make_network
 from audamir_envs.agents.search import SearchConfig
 from audamir_envs.agents.tile_network import TileConfig, TileNetwork, init_tile_parameters
@@ -47,7 +49,9 @@ def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray
 
 
 def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays and the header. Raises: FileNotFoundError; CheckpointError for a file that is damaged or of no use."""
+    """The arrays and the header. Raises: OSError; CheckpointError for a file that is damaged or of no use."""
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name the .safetensors file in it")
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} does not exist")
     try:
@@ -182,8 +186,10 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any)
     env_id = env_or_id if isinstance(env_or_id, str) else env_or_id.id
     levels = shipped(env_id)
     path: str | os.PathLike[str] = path_or_name
-    bare = bool(settings.pop("policy", False))
-    if not path_or_name.endswith(".safetensors") and os.sep not in path_or_name:
+    bare = settings.pop("policy", False)
+    if not isinstance(bare, bool):
+        raise ValueError(f"policy={bare!r} is not valid: use True or False")
+    if path_or_name in levels or path_or_name.removesuffix("-policy") in levels or not is_path(path_or_name):
         name = path_or_name.removesuffix("-policy")
         if name not in levels:
             known = ", ".join(levels) or "none"
@@ -208,11 +214,12 @@ def _searching(
     env_id: str, network: HexNetwork, parameters: Any, simulations: int = 64, considered: int = 16, noise: float = 0.0
 ) -> Zero:
     _check_positive(simulations=simulations, considered=considered)
+    _check_from_zero(noise=noise)
     return Zero(env_id, network, parameters, SearchConfig(simulations, min(considered, simulations)), float(noise))
 
 
 def _policy(env_id: str, network: HexNetwork, parameters: Any, temperature: float = 0.0) -> ZeroPolicy:
-    _check_temperature(temperature)
+    _check_from_zero(temperature=temperature)
     return ZeroPolicy(env_id, network, parameters, float(temperature))
 
 
@@ -220,12 +227,13 @@ def _tile_zero(
     env_id: str, network: TileNetwork, parameters: Any, considered: int = 8, futures: int = 4, scale: float = 8.0
 ) -> TileZero:
     _check_positive(considered=considered, futures=futures)
+    _check_from_zero(scale=scale)
     return TileZero(env_id, network, parameters, considered, futures, float(scale))
 
 
 def _tile_policy(env_id: str, network: TileNetwork, parameters: Any, temperature: float = 0.0) -> TilePolicy:
     del env_id
-    _check_temperature(temperature)
+    _check_from_zero(temperature=temperature)
     return TilePolicy(network, parameters, float(temperature))
 
 
@@ -235,6 +243,7 @@ def _check_positive(**values: Any) -> None:
             raise ValueError(f"{name}={value!r} is not valid: use an integer from 1")
 
 
-def _check_temperature(temperature: Any) -> None:
-    if temperature < 0:
-        raise ValueError(f"temperature={temperature!r} is not valid: use a number from 0")
+def _check_from_zero(**values: Any) -> None:
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            raise ValueError(f"{name}={value!r} is not valid: use a number from 0")

@@ -59,7 +59,7 @@ def load_agent_text(env_or_id: Environment | str, text: str) -> Agent:
     Raises: ValueError that says what is wrong with the text, or names what is valid.
     """
     module, colon, attribute = text.partition(":")
-    if colon and re.fullmatch(r"[\w.]+", module) and re.fullmatch(r"[A-Za-z_][\w.]*", attribute):
+    if colon and re.fullmatch(r"\w+(\.\w+)*", module) and re.fullmatch(r"[A-Za-z_][\w.]*", attribute):
         if module in agent_names(env_or_id):
             raise ValueError(f"agent {text!r}: {attribute!r} is not written as setting=value")
         return _load_function(text, module, attribute)

@@ -105,7 +105,8 @@ def evaluate(
 
     The same arguments on the same machine give the same result. Where ``games`` is no multiple of the number of
     players, seats differ by one game.
-    Raises: ValueError for agents that do not fit the seats, bad numbers, and an illegal action, naming its agent.
+    Raises: ValueError for agents that do not fit the seats, bad numbers, and an illegal action, naming its
+    agent; TypeError: no agent.
     """
     env = registry.make(env) if isinstance(env, str) else env
     players = env.num_players
@@ -152,7 +153,13 @@ def evaluate(
 
 
 def resolve(env: Environment, agents: Sequence[Agent | str]) -> tuple[list[Agent], tuple[str, ...]]:
-    """The agents, texts being loaded, and a label for each: as written, equal ones told apart by ``#2``, ``#3``, ..."""
+    """The agents, texts being loaded, and a label for each: as written, equal ones told apart by ``#2``, ``#3``, ...
+
+    Raises: ValueError, as ``load_agent_text``; TypeError: no agent.
+    """
+    for agent in agents:
+        if not isinstance(agent, str) and not (hasattr(agent, "name") and callable(getattr(agent, "act", None))):
+            raise TypeError(f"{agent!r} is no agent: use a level, an object with name and act, or from_callable(fn)")
     entrants: list[Agent] = []
     labels: list[str] = []
     written = [agent if isinstance(agent, str) else agent.name for agent in agents]

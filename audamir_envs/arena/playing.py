@@ -92,7 +92,8 @@ def play(
     check(games=games, seed=seed, opening_plies=opening_plies, max_plies=max_plies, batch=batch)
     limit = min(max_plies or env.max_steps, env.max_steps)
     size = min(batch or _BATCH, games)
-    program = _Program(env, tuple(agents), _blocks(seats, len(agents), size), size, opening_plies, limit)
+    opening = min(opening_plies, limit)
+    program = _Program(env, tuple(agents), _blocks(seats, len(agents), size), size, opening, limit)
     root = jax.random.key(seed)
     keys = np.asarray(_start_keys(root, np.asarray(starts, np.uint32)))
     decision_key = jax.random.fold_in(root, np.uint32(0xFFFFFFFF))  # no start has this number
@@ -141,8 +142,8 @@ def check(**numbers: Any) -> None:
     """Refuses bad ``games``, ``seed``, ... (None: left to its default). Raises: ValueError naming the valid ones."""
     for name, value in numbers.items():
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if value is not None and not (whole and value >= _LEAST[name]):
-            raise ValueError(f"{name} must be a whole number from {_LEAST[name]}, not {value!r}")
+        if value is not None and not (whole and _LEAST[name] <= value < 2**63):
+            raise ValueError(f"{name} must be a whole number from {_LEAST[name]} to {2**63 - 1}, not {value!r}")
 
 
 class _Results:

@@ -44,9 +44,9 @@ class ScriptedAgent(BatchAgent):
 
         Raises: ValueError naming the valid values.
         """
-        if depth != 1 and depth < 3:
+        if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1 or depth == 2:
             raise ValueError(f"depth={depth!r} is not valid: use 1, or an integer from 3")
-        if not 0 <= slip <= 1:
+        if isinstance(slip, bool) or not isinstance(slip, (int, float)) or not 0 <= slip <= 1:
             raise ValueError(f"slip={slip!r} is not valid: use a number from 0 to 1")
         self.name, self.depth, self.slip = name, depth, slip
         self._act = _batching(functools.partial(_choose, depth, slip))

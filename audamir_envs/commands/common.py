@@ -48,11 +48,11 @@ def allow_local_modules() -> None:
 
 
 def whole(least: int) -> Callable[[str], int]:
-    """A type for argparse: whole numbers from ``least``."""
+    """A type for argparse: whole numbers from ``least`` that fit 63 bits, as JAX's seeds must."""
 
     def read(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
+        if not text.isdecimal() or len(text) > 19 or not least <= int(text) < 2**63:
+            raise argparse.ArgumentTypeError(f"{text!r:.40} is not a whole number from {least} to {2**63 - 1}")
         return int(text)
 
     return read
@@ -88,13 +88,20 @@ def match_settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def check_writable(path: str | None) -> None:
-    """Refuses a file that could not be written, before hours are spent on what it is to hold. Raises: OSError."""
-    folder = os.path.dirname(os.path.abspath(path or "."))
-    if path and os.path.isdir(path):
+    """Refuses a file that could not be written, before hours are spent on what it is to hold.
+
+    Raises: OSError; ValueError: an empty path.
+    """
+    if path is None:
+        return
+    if not path:
+        raise ValueError("the path of a file to write is empty")
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
         raise IsADirectoryError(f"{path} is a folder, not a file")
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
-    if path and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
         raise PermissionError(f"cannot write {path}")
 
 

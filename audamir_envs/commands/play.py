@@ -14,6 +14,7 @@ import numpy as np
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.callable import CallableAgent
 from audamir_envs.agents.loading import load_agent_text
+from audamir_envs.arena.playing import illegal_action
 from audamir_envs.commands import common
 from audamir_envs.core import Environment, State
 
@@ -91,7 +92,10 @@ class Game:
         self.before: list[_Moment] = []  # the person's earlier turns
 
     def play(self) -> None:
-        """Plays to the end, or until the person leaves. Raises: EOFError, KeyboardInterrupt."""
+        """Plays to the end, or until the person leaves.
+
+        Raises: EOFError, KeyboardInterrupt; ValueError: an illegal action of an agent.
+        """
         print(f"You are {self._name(self.seat)}, seed {self.seed}. Type help for what you can type.")
         resigned = False
         while not (resigned or bool(self.now.state.terminated | self.now.state.truncated)):
@@ -102,6 +106,9 @@ class Game:
             else:
                 act_key = jax.random.split(jax.random.fold_in(self.key, self.now.plies + 1))[1]
                 action = int(self.act[mover](self.now.state, act_key))
+                legal = np.asarray(self.now.state.legal_action_mask)
+                if not (0 <= action < legal.size and legal[action]):
+                    raise ValueError(illegal_action(self.env, self.agents[mover], action, self.now.plies))
                 print(f"{self._name(mover)}: {self.env.action_to_text(action)}")
                 self._advance(action)
         self._report(resigned)

@@ -10,6 +10,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 
 from audamir_envs.stigmergy.regret import Regret, regret, sample_positions
@@ -20,7 +22,7 @@ __all__ = ["ExactTable", "Regret", "Stones", "add_arguments", "load", "regret", 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the solver's arguments to the parser of the command."""
-    parser.add_argument("--side", type=int, default=3, help="side of the board: 2 or 3 (default: 3)")
+    parser.add_argument("--side", type=int, help="side of the board: 2 or 3 (default: 3)")
     parser.add_argument("--cache", metavar="FOLDER", help="take the table from this folder, or put it there")
     parser.add_argument("--save", metavar="FILE", help="write the table to this .npz file")
     parser.add_argument("--load", metavar="FILE", help="read the table from this file instead of solving")
@@ -31,11 +33,16 @@ def run(args: argparse.Namespace) -> int:
 
     Raises: ValueError, OSError: as ``solve``, ``load`` and ``save``.
     """
-    if args.load:
+    if args.save is not None and (not args.save or os.path.isdir(args.save)):
+        raise ValueError(f"--save {args.save!r} is not valid: use the name of a file")
+    if args.load is not None:
         table = load(args.load)
+        if args.side not in (None, table.side):
+            raise ValueError(f"{args.load} is the table of side {table.side}, not {args.side}")
     else:
-        check_side(args.side)
-        table = _solve_showing_progress(args.side, args.cache)
+        side = 3 if args.side is None else args.side
+        check_side(side)
+        table = _solve_showing_progress(side, args.cache)
     if args.save:
         table.save(args.save)
     print("\n".join(report(table)))
@@ -66,6 +73,6 @@ def _solve_showing_progress(side: int, cache: str | None) -> ExactTable:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("solving", total=None)
         return solve(side, cache, lambda done, total: bar.update(task, completed=done, total=total))

@@ -129,3 +129,15 @@ def test_bad_answers_name_the_agent(answer, message):
 def test_from_callable_needs_a_function():
     with pytest.raises(TypeError, match=r"\(observation, action_mask\) -> actions, not 3"):
         agents.from_callable(3)  # type: ignore[arg-type]
+
+
+def test_folders_are_no_levels(tmp_path):
+    with pytest.raises(IsADirectoryError, match=r"is a folder: name the \.safetensors file in it"):
+        audamir_envs.make_agent("tally-v0", str(tmp_path))
+
+
+def test_a_file_in_the_working_directory_needs_no_ending(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "level").write_text("no tensors")
+    with pytest.raises(ValueError, match="level is damaged or no safetensors file"):
+        audamir_envs.make_agent("tally-v0", "level")

@@ -216,6 +216,7 @@ def test_bad_arguments():
         ({"games": 4, "max_plies": 0}, "max_plies must be"),
         ({"games": 4, "batch": 0}, "batch must be"),
         ({"games": 4, "seed": -1}, "seed must be"),
+        ({"games": 4, "seed": 2**63}, "seed must be"),
     ):
         with pytest.raises(ValueError, match=message):
             arena.evaluate(Tally(), two, **arguments)
@@ -227,6 +228,8 @@ def test_bad_arguments():
         arena.evaluate(Tally(), ["nobody", "weak"], games=2)
     with pytest.raises(ValueError, match="no setting 'depth': its settings are slip"):
         arena.evaluate(Tally(), ["strong:depth=2", "weak"], games=2)
+    with pytest.raises(TypeError, match="5 is no agent: use a level, an object with name and act"):
+        arena.evaluate(Tally(), [5, "weak"], games=2)
 
 
 def test_shares_are_exact_in_spite_of_float32():

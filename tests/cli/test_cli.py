@@ -11,6 +11,7 @@ from importlib import metadata
 import pytest
 
 from audamir_envs import cli
+from audamir_envs.commands import common
 
 
 def one_line(text):
@@ -61,7 +62,14 @@ def test_top_help(audamir):
         (("evaluate", "tally-v0", "weak", "weak", "--seed", "x"), "whole number from 0"),
         (("evaluate", "tally-v0", "weak", "cheat", "--games", "2"), "'cheat' played the illegal action 2"),
         (("evaluate", "tally-v0", "weak", "weak", "--json", "/dev/null/x"), "/dev/null/x"),
+        (("evaluate", "tally-v0", "weak", "weak", "--json", ""), "is empty"),
+        (("evaluate", "tally-v0", "weak", "weak", "--seed", "9" * 20), "whole number from 0"),
+        (("evaluate", "tally-v0", "weak", ".module:act"), "'.module:act'"),
+        (("evaluate", "tally-v0", "weak", "/"), "is a folder"),
+        (("evaluate", "colony-v0", "weak", "strong:depth=deep"), "use 1, or an integer from 3"),
+        (("evaluate", "colony-v0", "weak", "weak:slip=often"), "use a number from 0 to 1"),
         (("solve", "tally-v0"), "stigmergy-v0"),
+        (("solve", "stigmergy-v0", "--side", "2", "--save", "/"), "use the name of a file"),
         (("play", "tally-v0", "--seat", "2"), "use 0 to 1"),
         (("play", "tally-v0", "weak", "weak"), "give one opponent"),
     ],
@@ -202,3 +210,33 @@ def test_the_first_command_of_the_readme_ends_in_time(audamir, tmp_path):
     result = json.loads(path.read_text())
     assert result["score"]["strong"] > 0.8
     assert result["wins"]["strong"] + result["wins"]["normal"] + result["draws"] == 100
+
+
+@pytest.mark.parametrize("command", ["evaluate", "ladder"])
+def test_the_file_is_written_though_nobody_reads_the_report(audamir, tmp_path, monkeypatch, command):
+    def left(*_):
+        raise BrokenPipeError
+
+    path = tmp_path / "result.json"
+    monkeypatch.setattr(common, "print_table", left)
+    monkeypatch.setattr(cli.os, "dup2", lambda *_: None)
+    monkeypatch.setattr(cli.sys.stdout, "fileno", lambda: 1, raising=False)
+    assert audamir(command, "tally-v0", "weak", "random", "--games", "2", "--json", str(path))[0] == 0
+    assert json.loads(path.read_text())["games"] == 2
+
+
+def test_more_opening_plies_than_a_game_has(audamir):
+    words = ("evaluate", "tally-v0", "weak", "random", "--games", "2", "--opening-plies", str(2**40))
+    code, out, _ = audamir(*words)
+    assert code == 0
+    assert " 0 decisions/s" in out
+
+
+def test_a_table_of_another_side_is_refused(audamir, tmp_path):
+    path = str(tmp_path / "side2.npz")
+    code, _, err = audamir("solve", "stigmergy-v0", "--side", "2", "--save", path)
+    assert (code, err) == (0, "")
+    assert "side 2" in audamir("solve", "stigmergy-v0", "--load", path)[1]
+    code, out, err = audamir("solve", "stigmergy-v0", "--side", "3", "--load", path)
+    assert (code, out) == (2, "")
+    assert "the table of side 2, not 3" in err

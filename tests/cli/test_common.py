@@ -1,5 +1,6 @@
 """Tables and bars, in a terminal and elsewhere."""
 
+import argparse
 import io
 import sys
 
@@ -59,3 +60,12 @@ def test_files_that_cannot_be_written_are_refused_at_once(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(PermissionError, match="cannot write"):
         common.check_writable(str(tmp_path / "file" / "below.json"))
+    with pytest.raises(ValueError, match="is empty"):
+        common.check_writable("")
+
+
+@pytest.mark.parametrize("text", ["-1", "1.5", "", "x", "9" * 20, "9" * 5000, str(2**63)])
+def test_whole_numbers_that_are_none_or_too_large(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a whole number from 0"):
+        common.whole(0)(text)
+    assert common.whole(0)(str(2**63 - 1)) == 2**63 - 1

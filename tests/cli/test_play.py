@@ -91,3 +91,11 @@ def test_the_same_seed_is_the_same_game(audamir, typed):
     games = [game(seed) for seed in (1, 1, 2, 3)]
     assert games[0] == games[1]
     assert len({game.partition("seed")[2][2:] for game in games}) > 1
+
+
+def test_an_opponent_that_cheats_is_an_error_of_its(audamir, typed):
+    typed("+1", "+1", "+1")
+    code, out, err = audamir("play", "tally-v0", "cheat", "--seat", "0")
+    assert code == 2
+    assert "agent 'cheat' played the illegal action 2" in err
+    assert "wins" not in out
