@@ -25,7 +25,12 @@ class Renderer:
         self._window = Window(env.id)
 
     def render(self, state: State, last_action: int | None) -> str | np.ndarray | None:
-        """ansi and svg: str; rgb_array: uint8 [height, width, 3]; human: None, having shown the position."""
+        """ansi and svg: str; rgb_array: uint8 [height, width, 3]; human: None, having shown the position.
+
+        Args: last_action: marked in the drawing; None, or a number that is no action, where there is none.
+        """
+        if last_action is not None and not 0 <= last_action < self._env.num_actions:
+            last_action = None
         if self.mode == "ansi":
             return self._env.board_text(state, last_action)
         scene = self._env.scene(state, last_action)

@@ -237,4 +237,7 @@ def _hexagons(fields: dict[str, Any], default: np.ndarray, tiles: int) -> np.nda
         if len(row) > width:
             raise ValueError(f"{name}: at most {width} numbers are needed; leave hexagons out for none")
         grid[index, : len(row)] = row
+    missing = sorted(set(range(tiles)) - set(grid.ravel().tolist()))
+    if missing and (grid >= 0).any():
+        raise ValueError(f"hexagons: tile {missing[0]} has none; show every tile, or leave hexagons out")
     return grid

@@ -94,8 +94,10 @@ def test_hexagons_are_kept_and_given_back():
     written = json.loads(text)
     assert written["hexagons"] == grid
     np.testing.assert_array_equal(env.from_text(text).game.hex_of_tile, grid)
-    smaller = env.from_text(json.dumps(written | {"hexagons": grid[:2]})).game.hex_of_tile
-    np.testing.assert_array_equal(smaller, [*grid[:2], [-1, -1, -1]])
+    smaller = env.from_text(json.dumps(written | {"hexagons": [[0, 1, 2], [3, 4]]})).game.hex_of_tile
+    np.testing.assert_array_equal(smaller, [[0, 1, 2], [3, 4, -1], [-1, -1, -1]])
+    with pytest.raises(ValueError, match="hexagons: tile 3 has none; show every tile"):  # it could not be drawn
+        env.from_text(json.dumps(written | {"hexagons": grid[:2]}))
     written["hexagons"][1] = [0] * 4
     with pytest.raises(ValueError, match=r"hexagons\[1\]"):
         env.from_text(json.dumps(written))
