@@ -259,9 +259,14 @@ class Environment(abc.ABC):
         )
 
     def observe(self, state: State, player: Any = None) -> Array:
-        """[*observation_shape]: what a seat (the mover if None) sees, at any time, also after the end."""
+        """[*observation_shape]: what a seat (the mover if None) sees, at any time, also after the end.
+
+        Raises: ValueError: a number on the host that is no seat (of one on the device nothing is known here).
+        """
         if player is None:
             return state.observation
+        if isinstance(player, (int, np.integer)) and not 0 <= player < self.num_players:
+            raise ValueError(f"{player} is no seat: use 0 to {self.num_players - 1}")
         return self.observe_game(state.game, jnp.asarray(player, jnp.int32))
 
     def state_of(self, game: Any, step_count: Any = 0) -> State:

@@ -21,7 +21,7 @@ def ids() -> tuple[str, ...]:
 
 def room(env_id: str, module: str) -> Any:
     """A module (``environment``, ``scripted``, ``maps``, ...) of a game. Raises: ValueError listing the ids."""
-    if env_id not in GAMES:
+    if not isinstance(env_id, str) or env_id not in GAMES:
         raise ValueError(f"unknown environment {env_id!r}: use {', '.join(GAMES)}")
     return importlib.import_module(f"{GAMES[env_id]}.{module}")
 

@@ -112,7 +112,7 @@ def _value(text: str) -> Any:
 
 
 def _id_of(env_or_id: Environment | str) -> str:
-    return env_or_id if isinstance(env_or_id, str) else env_or_id.id
+    return env_or_id.id if isinstance(env_or_id, Environment) else env_or_id  # room() refuses what is no id
 
 
 def _scripted(env_id: str) -> Mapping[str, Callable[..., Agent]]:

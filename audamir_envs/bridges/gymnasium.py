@@ -160,7 +160,8 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
         return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """The learner's action and the opponents' answers. Raises: TypeError: no integer."""
+        """The learner's action and the opponents' answers. Raises: TypeError: no integer; ResetNeeded."""
+        self._require_reset()
         number = operator.index(action)
         if not 0 <= number < self.game.num_actions:
             number = -1  # illegal, in a type that every number fits
@@ -169,7 +170,8 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
         return self._observation(), reward, terminated, truncated, self._info()
 
     def action_masks(self) -> np.ndarray:
-        """bool [actions]: what is legal now (all true after the end), as sb3-contrib asks for it."""
+        """bool [actions]: what is legal now (true after the end), as sb3-contrib asks for it. Raises: ResetNeeded."""
+        self._require_reset()
         return self._told("action_mask").copy()
 
     def render(self) -> Any:
@@ -185,8 +187,13 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
 
     @property
     def functional_state(self) -> State:
-        """The game as a state of the functional API, to search from it."""
+        """The game as a state of the functional API, to search from it. Raises: ResetNeeded."""
+        self._require_reset()
         return self._compiled.state(self._data)
+
+    def _require_reset(self) -> None:
+        if not self._host.size:
+            raise gymnasium.error.ResetNeeded("there is no game before the first reset()")
 
     def _compile(self) -> None:
         self._table = table_for(self.game, self.opponent, self.seat)

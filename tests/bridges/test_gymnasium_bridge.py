@@ -240,3 +240,12 @@ def test_wrappers_find_the_mask(env):
     wrapped = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.wrappers.TimeLimit(env, 50))
     wrapped.reset(seed=0)
     assert wrapped.get_wrapper_attr("action_masks")().any()
+
+
+def test_before_the_first_reset_there_is_no_game():
+    env = SingleAgentEnv(Nim(), opponent=FIRST, render_mode="ansi")
+    for early in (lambda: env.step(0), env.action_masks, env.render):
+        with pytest.raises(gymnasium.error.ResetNeeded):
+            early()
+    env.reset(seed=0)
+    assert env.action_masks().any()

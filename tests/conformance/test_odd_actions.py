@@ -1,10 +1,12 @@
-"""Actions that are no action's number, or of an odd type, in the functional API."""
+"""Actions, seats and ids that are none, or of an odd type, in the functional API."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from toy import Nim
+
+import audamir_envs
 
 ENV = Nim()
 
@@ -30,3 +32,18 @@ def test_several_actions_at_once_are_refused(state, action):
 def test_what_is_no_integer_is_refused(state, action):
     with pytest.raises(TypeError, match="an action is an integer from 0 to 8"):
         ENV.step(state, action)
+
+
+def test_seats_that_are_none_are_refused(state):
+    for seat in (-1, 2, np.int64(5)):
+        with pytest.raises(ValueError, match="is no seat: use 0 to 1"):
+            ENV.observe(state, seat)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, [], ENV])
+def test_what_is_no_id_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"unknown environment .*: use colony-v0"):
+        audamir_envs.make(wrong)
+    if wrong is not ENV:
+        with pytest.raises(ValueError, match=r"unknown environment .*: use colony-v0"):
+            audamir_envs.make_agent(wrong, "weak")
