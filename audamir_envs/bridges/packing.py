@@ -141,6 +141,6 @@ def to_host(data: Array) -> np.ndarray:
     game is over sooner than that.
     """
     for _ in range(_POLLS):
-        if data.is_ready():
+        if data.is_ready():  # type: ignore[attr-defined]
             break
     return np.asarray(data)
