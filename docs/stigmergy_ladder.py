@@ -26,11 +26,11 @@ EVEN = (  # side, random opening plies, komi values, games at each; of large boa
     (4, OPENING_PLIES, (0, 2, 4), 200),
     (5, OPENING_PLIES, (0, 2, 4), 200),
     (6, OPENING_PLIES, (0, 2, 4), 200),
-    (7, OPENING_PLIES, (0, 2), 100),
-    (8, OPENING_PLIES, (0, 2), 60),
     (4, 0, (2, 4), 200),
     (5, 0, (0, 2), 200),
-    (6, 0, (6, 8, 10), 200),
+    (6, 0, (4, 6, 8), 200),
+    (7, OPENING_PLIES, (0, 2), 100),
+    (8, OPENING_PLIES, (0, 2), 60),
 )
 LADDER = (("weak", "random"), ("normal", "weak"), ("strong", "normal"))
 
