@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ COMMANDS = {
     "bench": "measure speed, beside that of other suites",
 }
 GROUP = "audamir.commands"
+EXTRAS = {"tensorboardX": "train", "matplotlib": "train", "optax": "train", "pgx": "pgx"}  # what installs the package
 
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
 
@@ -54,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, OSError) and error.filename and error.strerror:  # without the number in Python's own text
             text = f"{error.filename}: {error.strerror}"
+        if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
+            text = f"this needs {error.name}: pip install {error.name}, or audamir-envs[{EXTRAS[error.name]}]"
         kind = "" if expected else f"{type(error).__name__}: "
         hint = "" if expected else " (AUDAMIR_TRACEBACK=1 shows where)"
         print(f"audamir: error: {kind}{text}{hint}", file=sys.stderr)
@@ -87,7 +91,7 @@ def _dispatch(words: list[str]) -> int:
         else:
             commands.add_parser(name, help=summary)
     for name, point in plugins.items():
-        commands.add_parser(name, help=f"from {point.dist.name if point.dist else point.module}")
+        commands.add_parser(name, help=_summary(point))
     if not words:
         parser.print_help(sys.stderr)
         return BAD_INPUT
@@ -112,6 +116,16 @@ class Parser(argparse.ArgumentParser):
 
 def _entry_points() -> list[metadata.EntryPoint]:
     return sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name)
+
+
+def _summary(point: metadata.EntryPoint) -> str:
+    """The first line of the command's docstring, or where it comes from: a broken one must not break our help."""
+    try:
+        text = (inspect.getdoc(point.load()) or "").partition("\n")[0].rstrip(".")
+    except Exception:
+        text = ""
+    text = text or f"from {point.dist.name if point.dist else point.module}"
+    return (text[0].lower() + text[1:]).replace("%", "%%")
 
 
 def _version() -> str:

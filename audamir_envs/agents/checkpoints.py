@@ -192,8 +192,8 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any)
     if path_or_name in levels or path_or_name.removesuffix("-policy") in levels or not is_path(path_or_name):
         name = path_or_name.removesuffix("-policy")
         if name not in levels:
-            known = ", ".join(levels) or "none"
-            raise ValueError(f"no level {path_or_name!r} comes with {env_id}: there is {known}; or give a file's path")
+            known = f"there is {', '.join(levels)}; or give" if levels else "no level does; give"
+            raise ValueError(f"no level {path_or_name!r} comes with {env_id}: {known} the path of a trained one")
         path, bare = levels[name], bare or path_or_name != name
     network, parameters, _ = read_level(path, env_id)
     build: Any  # the narrower type of either branch would not fit the call below

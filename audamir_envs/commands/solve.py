@@ -20,6 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         game = games.add_parser(env_id, help="has no solver" if solver is None else "exact values and best moves")
         if solver is not None:
             solver.add_arguments(game)
+            game.description, game.epilog = __doc__, f"example:\n  audamir solve {env_id}"
+            game.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
 def run(arguments: argparse.Namespace) -> int:

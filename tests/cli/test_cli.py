@@ -160,7 +160,21 @@ def test_commands_of_other_distributions(audamir, monkeypatch):
     code, _, err = audamir("train", "--bad")
     assert code == 2
     assert err == "audamir: error: no such flag\n"
-    assert "train" in audamir("--help")[1]
+    assert "train from tally.scripted options" in " ".join(audamir("--help")[1].split())
+    train.__doc__ = "Learns 100 % of it.\n\nMore."
+    assert "train learns 100 % of it options" in " ".join(audamir("--help")[1].split())
+
+
+def test_a_missing_package_says_how_to_get_it(audamir, monkeypatch):
+    def train(_):
+        raise ModuleNotFoundError("No module named 'tensorboardX'", name="tensorboardX")
+
+    point = metadata.EntryPoint("train", "tally.scripted:train", cli.GROUP)
+    monkeypatch.setattr("tally.scripted.train", train, raising=False)
+    monkeypatch.setattr(cli, "_entry_points", lambda: [point])
+    code, _, err = audamir("train")
+    assert code == 2
+    assert err == "audamir: error: this needs tensorboardX: pip install tensorboardX, or audamir-envs[train]\n"
 
 
 def test_as_a_process():

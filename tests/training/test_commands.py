@@ -1,10 +1,12 @@
 """The commands on a tiny run: train, go on, plot, export, play."""
 
 import json
+import shutil
+import subprocess
 
 import jax
 import pytest
-from audamir_training import commands, metrics, presets
+from audamir_training import commands, exporting, metrics, presets
 from audamir_training.settings import AlphaZeroSettings, RunSettings
 
 import audamir_envs
@@ -51,6 +53,15 @@ def test_export_writes_a_level_and_its_card(trained, tmp_path, more: list[str], 
     env = audamir_envs.make("stigmergy-v0", side=2)
     state = env.init(jax.random.key(0))
     assert bool(state.legal_action_mask[jax.jit(agent.act)(state, jax.random.key(1))])
+
+
+def test_a_card_says_that_nothing_was_measured_and_names_no_foreign_commit(trained, tmp_path, monkeypatch) -> None:
+    shutil.copy(trained / "state.safetensors", tmp_path)
+    monkeypatch.setattr(exporting, "__file__", str(tmp_path / "exporting.py"))
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    card = exporting.export(tmp_path, tmp_path / "level.safetensors")[1].read_text()
+    assert "Not measured" in card
+    assert "; version " in card
 
 
 def test_export_without_a_run_says_so(tmp_path) -> None:

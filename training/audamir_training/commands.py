@@ -13,21 +13,19 @@ from audamir_training import presets
 from audamir_training.settings import AlphaZeroSettings, PPOSettings, RunSettings
 
 _NOT_FLAGS = ("env",)  # given by position
-_GROUPS = (
-    ("the run", RunSettings),
-    ("AlphaZero (colony-v0, stigmergy-v0)", AlphaZeroSettings),
-    ("PPO (principalities-v0)", PPOSettings),
-)
+_GROUPS = (("the run", RunSettings), ("AlphaZero", AlphaZeroSettings), ("PPO", PPOSettings))
+_BOTH = "AlphaZero and PPO"
 
 
 def train(arguments: Sequence[str]) -> int:
-    """Trains a level from nothing, or goes on with the run in the folder.
+    """Train a level by self-play, or go on with a run.
 
     Returns: 0; 130 or 143 after SIGINT or SIGTERM (the state is saved then too).
     Raises: ValueError for settings that are not valid; CheckpointError, OSError as ``runs.Run.go``.
     """
-    parser = _parser("train", "Trains a level by self-play, or goes on with the run in DIR.", _TRAIN_EXAMPLE)
-    parser.add_argument("env", help="environment id, such as colony-v0")
+    parser = _parser("train", _TRAIN_DESCRIPTION, _TRAIN_EXAMPLE)
+    parser.usage = "audamir train [-h] [--preset {quick,small,full}] --out DIR [--SETTING VALUE ...] ENV"
+    parser.add_argument("env", metavar="ENV", help="environment id, such as colony-v0")
     parser.add_argument("--preset", choices=presets.NAMES, help="settings to start from (default: small)")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the run's folder")
     parser.add_argument(
@@ -58,7 +56,10 @@ def train(arguments: Sequence[str]) -> int:
 
 
 def plot(arguments: Sequence[str]) -> int:
-    """Draws a run's curves. Raises: ValueError without lines to draw; OSError."""
+    """Draw a run's curves.
+
+    Raises: ValueError without lines to draw; OSError.
+    """
     parser = _parser("plot", "Draws the curves of a run as PNG.", "audamir plot runs/c1")
     parser.add_argument("run", type=Path, metavar="DIR", help="the run's folder")
     parser.add_argument("--png", type=Path, metavar="FILE", help="default: curves.png in the folder")
@@ -72,7 +73,10 @@ def plot(arguments: Sequence[str]) -> int:
 
 
 def export(arguments: Sequence[str]) -> int:
-    """Writes a run's level and its card. Raises: FileNotFoundError, CheckpointError, OSError."""
+    """Write a run's level and its card.
+
+    Raises: FileNotFoundError, CheckpointError, OSError.
+    """
     parser = _parser("export", "Writes a run's level and its card.", "audamir export runs/c1 levels/colony-v0")
     parser.add_argument("run", type=Path, metavar="DIR", help="the run's folder")
     parser.add_argument("target", type=Path, metavar="TO", help="a folder, or a file that ends in .safetensors")
@@ -113,6 +117,11 @@ def _settings(args: argparse.Namespace) -> tuple[Any, RunSettings]:
     return presets.changed(settings, flags), presets.changed(run_settings, flags)
 
 
+_TRAIN_DESCRIPTION = """\
+Trains a level by self-play, or goes on with the run in DIR.
+
+AlphaZero learns colony-v0 and stigmergy-v0, masked PPO principalities-v0. Numbers in brackets are the defaults, of
+which every preset changes some; where there are two, the second is PPO's."""
 _TRAIN_EXAMPLE = "audamir train colony-v0 --preset quick --minutes 4 --out runs/c1"
 
 
@@ -126,17 +135,21 @@ def _parser(name: str, description: str, example: str) -> Parser:
 
 
 def _add_flags(parser: Parser) -> None:
-    """A flag for every field of the settings; one that several algorithms have in common is listed with the first."""
+    """A flag for every field of the settings; those that both algorithms have are in a group of their own."""
     known: dict[str, list[tuple[str, dataclasses.Field]]] = {}
     for title, kind in _GROUPS:
         for field in dataclasses.fields(kind):
             if field.name not in _NOT_FLAGS:
                 known.setdefault(field.name, []).append((title, field))
-    groups = {title: parser.add_argument_group(title) for title, _ in _GROUPS}
+    titles = ("the run", _BOTH, "AlphaZero", "PPO")
+    groups = {title: parser.add_argument_group(title) for title in titles}
     for name, uses in known.items():
         first, field = uses[0]
-        texts = [f"{field.metadata['help']} ({field.default!r} unless the preset says otherwise)" for _, field in uses]
-        text = texts[0] + "".join(f"; {title}: {other}" for (title, _), other in zip(uses[1:], texts[1:], strict=True))
+        texts = list(dict.fromkeys(use.metadata["help"] for _, use in uses))
+        defaults = ", ".join(dict.fromkeys(repr(use.default) for _, use in uses))
+        text = f"{'; PPO: '.join(texts)} [{defaults}]"
         kind = {"int": int, "float": float, "str": str}[str(field.type)]
-        flag = f"--{name.replace('_', '-')}"
-        groups[first].add_argument(flag, type=kind, help=text.replace("%", "%%"), metavar=kind.__name__.upper())
+        group = groups[first if len(uses) == 1 else _BOTH]
+        group.add_argument(
+            f"--{name.replace('_', '-')}", type=kind, help=text.replace("%", "%%"), metavar=kind.__name__.upper()
+        )

@@ -51,10 +51,15 @@ def _newest(folder: Path, path: Path) -> None:
 
 
 def _commit() -> str:
-    """The commit of the source tree, or the version where there is none."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    """The commit of the source tree, or the version where there is none.
+
+    An installed copy may lie in an environment inside somebody else's repository: only one that has this file counts.
+    """
+    here = Path(__file__)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+        for words in (["ls-files", "--error-unmatch", here.name], ["rev-parse", "HEAD"]):
+            command = ["git", "-C", str(here.parent), *words]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return f"version {__version__}"
     return done.stdout.strip()
@@ -73,20 +78,18 @@ def _card(path: Path) -> str:
         f"| {line['opponent']} | {line['score']:.3f} | {line['low']:.2f} to {line['high']:.2f} | {line['games']} |"
         for line in header["results"]
     ]
+    table = ["Measured while training, seats balanced:", "", "| against | score | 95 % | games |", "|---|---|---|---|"]
+    source = header["commit"]
     return "\n".join(
         [
             f"# {path.stem} for {header['env']}",
             "",
             f"- Environment: `{header['env']}`, version {header['env_version']}",
             f"- Network: {network}; {parameters:,} parameters",
-            f"- Training: {budget}; commit {header['commit']}",
+            f"- Training: {budget}; {source if source.startswith('version') else f'commit {source}'}",
             f"- Reproduce: `audamir train {header['env']} {changed} --out runs/again`",
             "",
-            "Measured while training, seats balanced, as docs/training.md describes:",
-            "",
-            "| against | score | 95 % | games |",
-            "|---|---|---|---|",
-            *rows,
+            *(table + rows if rows else ["Not measured: the run ended before its first evaluation."]),
             "",
         ]
     )
