@@ -49,7 +49,7 @@ def config_for(env_id: str, options: dict[str, Any], batch: int = 2000, runners:
             )
         )
         .env_runners(num_env_runners=runners, batch_mode="complete_episodes")
-        .training(train_batch_size_per_learner=batch, minibatch_size=128, num_epochs=2, gamma=1.0)
+        .training(train_batch_size_per_learner=batch, minibatch_size=min(128, batch), num_epochs=2, gamma=1.0)
     )
 
 

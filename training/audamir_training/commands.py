@@ -120,8 +120,9 @@ def _settings(args: argparse.Namespace) -> tuple[Any, RunSettings]:
 _TRAIN_DESCRIPTION = """\
 Trains a level by self-play, or goes on with the run in DIR.
 
-AlphaZero learns colony-v0 and stigmergy-v0, masked PPO principalities-v0. Numbers in brackets are the defaults, of
-which every preset changes some; where there are two, the second is PPO's."""
+AlphaZero learns colony-v0 and stigmergy-v0, masked PPO principalities-v0. The presets quick, small and full train for
+4, 60 and 600 minutes and set some other values too; what neither they nor a flag set is in brackets, PPO's value second
+where it differs."""
 _TRAIN_EXAMPLE = "audamir train colony-v0 --preset quick --minutes 4 --out runs/c1"
 
 
