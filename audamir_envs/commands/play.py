@@ -96,7 +96,7 @@ class Game:
 
         Raises: EOFError, KeyboardInterrupt; ValueError: an illegal action of an agent.
         """
-        print(f"You are {self._name(self.seat)}, seed {self.seed}. Type help for what you can type.")
+        print(f"You are {self.env.player_name(self.seat)}, seed {self.seed}. Type help for what you can type.")
         resigned = False
         while not (resigned or bool(self.now.state.terminated | self.now.state.truncated)):
             mover = int(self.now.state.current_player)

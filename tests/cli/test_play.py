@@ -33,7 +33,7 @@ def test_a_game_to_its_end(audamir, typed):
     )
     code, out, err = audamir(*PLAY)
     assert (code, err, rest) == (0, "", [])
-    assert "You are player_0 (you), seed " in out
+    assert "You are player_0, seed " in out
     assert "+0  +1  +2\n" in out
     assert "+2 is not legal here" in out  # twice running
     assert "move '+7' is not valid: use +0, +1 or +2" in out

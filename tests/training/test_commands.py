@@ -1,6 +1,7 @@
 """The commands on a tiny run: train, go on, plot, export, play."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -61,6 +62,7 @@ def test_a_card_says_that_nothing_was_measured_and_names_no_foreign_commit(train
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     card = exporting.export(tmp_path, tmp_path / "level.safetensors")[1].read_text()
     assert "Not measured" in card
+    assert re.search(r"--iterations \d+ --minutes 100000 --out", card)
     assert "; version " in card
 
 

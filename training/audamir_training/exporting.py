@@ -73,6 +73,8 @@ def _card(path: Path) -> str:
     network = ", ".join(f"{name} {value}" for name, value in header["network"].items() if isinstance(value, (int, str)))
     budget = ", ".join(f"{name} {value:,}" for name, value in header["budget"].items())
     given = {name: value for name, value in header["settings"].items() if name != "env" and value != ""}
+    if "iterations" in header["budget"]:  # the same iteration has the same parameters, whatever the minutes
+        given |= {"iterations": header["budget"]["iterations"], "minutes": 100_000}
     changed = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
     rows = [
         f"| {line['opponent']} | {line['score']:.3f} | {line['low']:.2f} to {line['high']:.2f} | {line['games']} |"
