@@ -47,6 +47,9 @@ class Weak(BatchAgent):
         return _action(position, jnp.any(tries) & goes_on, sample_legal(attack_key, tries.reshape(-1)))
 
 
+_LONG = 100  # rounds, after which the levels see to it that a game ends
+
+
 class Normal(BatchAgent):
     """Attacks at random what is not stronger, with the reservations of Dice Wars' default player."""
 
@@ -60,6 +63,8 @@ class Normal(BatchAgent):
         held = jnp.sum(jnp.where(rules.owned(position), dice, jnp.int8(0)), axis=1, dtype=jnp.int32)
         leader = jnp.argmax(held).astype(jnp.int32)
         outgrown = jnp.int32(5) * held[leader] > jnp.int32(2) * jnp.sum(held)
+        # With all tiles full, a leader whom few can reach may stay one for ever: late on it is each for itself.
+        outgrown &= position.round.astype(jnp.int32) <= _LONG
         leads = (owner == leader) | (me == leader)  # [T]: an attack on the tile is the leader's, or on the leader
         fights = rules.attacks(position) & (leads | ~outgrown)
         # One coin a target at each decision.
@@ -69,9 +74,9 @@ class Normal(BatchAgent):
         return _action(position, jnp.any(tries), sample_legal(attack_key, tries.reshape(-1)))
 
 
-# The part of its chance to win that an attack may cost, at first and more for each round that passes without one:
-# otherwise walls would face each other for ever.
-_DARING, _IMPATIENCE = 0.01, 0.03
+# The part of its chance to win that an attack may cost: at first, more for each round that passes without one, and more
+# for each round of a long game. Otherwise walls would face each other for ever.
+_DARING, _IMPATIENCE, _HASTE = 0.01, 0.03, 0.002
 _CANDIDATES = 12  # attacks weighed: those with the best odds
 
 
@@ -95,7 +100,9 @@ class Strong(BatchAgent):
         values = jnp.where(odds > jnp.float32(0), values, jnp.float32(-1))
         best = jnp.argmax(values)
         quiet_rounds = position.quiet_turns // jnp.sum(rules.alive(position), dtype=jnp.int32)
+        late = jnp.maximum(position.round.astype(jnp.float32) - jnp.float32(_LONG), jnp.float32(0))
         price = jnp.float32(_DARING) + jnp.float32(_IMPATIENCE) * quiet_rounds.astype(jnp.float32)
+        price += jnp.float32(_HASTE) * late
         return _action(position, values[best] > stop * (jnp.float32(1) - price), attacks[best])
 
 

@@ -140,6 +140,21 @@ def test_normal_gangs_up_on_a_leader():
     assert set(choices("normal", state)) == {attack(0, 4), attack(1, 2), attack(1, 5), attack(1, 6)}
 
 
+def test_alliances_and_caution_end_after_round_100():
+    state = position([0, 0, 1, 1, 1, 2, 2, 2], [4, 8, 2, 3, 3, 8, 4, 8])
+
+    def at(round_):
+        return state.replace(game=state.game.replace(round=jnp.full_like(state.game.round, round_)))
+
+    assert set(choices("normal", at(100))) == {attack(1, 5), attack(1, 6)}
+    assert set(choices("normal", at(101))) > {attack(1, 5), attack(1, 6), attack(0, 4)}
+    # Walls of full tiles: an attack costs Strong more than it may, until the game has gone on for long.
+    wall = position([0, 0, 0, 0, 1, 1, 1, 1], [8] * 8)
+    state = wall
+    assert set(choices("strong", at(1))) == {END}
+    assert END not in choices("strong", at(400))
+
+
 def test_strong_takes_the_win_and_stops_when_nothing_is_worth_it():
     winning = position([0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 2, 1, 1, 8, 2], players=2)
     assert set(choices("strong", winning, 20)) == {attack(6, 7)}
