@@ -306,7 +306,7 @@ class Environment(abc.ABC):
         return f"player_{seat}"
 
     def _identity(self) -> tuple[Any, ...]:
-        return (self.id, tuple(sorted((name, repr(value)) for name, value in self.options.items())))
+        return (type(self), tuple(sorted((name, repr(value)) for name, value in self.options.items())))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Environment) and self._identity() == other._identity()

@@ -178,3 +178,12 @@ def test_environments_are_values():
     for one, other in itertools.combinations([Nim(), Nim(size=2), Duel()], 2):
         assert one != other
     assert "size=2" in repr(Nim(size=2))
+
+
+def test_an_environment_of_another_class_is_another_environment():
+    class Stranger(Duel):
+        """With the id and the options of its base, and maybe other rules."""
+
+    assert Duel() == Duel()
+    assert hash(Duel()) == hash(Duel())
+    assert Stranger() != Duel()
