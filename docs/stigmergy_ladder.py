@@ -25,7 +25,7 @@ OPENING_PLIES = 2  # random, so that games between equal levels differ
 EVEN = (  # side, random opening plies, komi values, games at each; of large boards fewer, where games take minutes
     (4, OPENING_PLIES, (0, 2, 4), 200),
     (5, OPENING_PLIES, (0, 2, 4, 6, 8), 200),
-    (6, OPENING_PLIES, (6, 8, 10), 100),
+    (6, OPENING_PLIES, (2, 4, 6, 8, 10), 100),
     (4, 0, (2, 4, 6), 100),
     (5, 0, (4, 6, 8), 100),
     (6, 0, (6, 10), 60),
