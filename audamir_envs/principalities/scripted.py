@@ -63,8 +63,8 @@ class Normal(BatchAgent):
         held = jnp.sum(jnp.where(rules.owned(position), dice, jnp.int8(0)), axis=1, dtype=jnp.int32)
         leader = jnp.argmax(held).astype(jnp.int32)
         outgrown = jnp.int32(5) * held[leader] > jnp.int32(2) * jnp.sum(held)
-        # With all tiles full and reserves at hand a lost fight of equals costs no land, so whoever is behind catches up and
-        # walls stand for ever. Late on it is each for itself, and such fights are the leader's alone.
+        # With all tiles full and reserves at hand a lost fight of equals costs no land, so whoever is behind catches up
+        # and walls stand for ever. Late on it is each for itself, and such fights are the leader's alone.
         late = position.round.astype(jnp.int32) > _LONG
         outgrown &= ~late
         leads = (owner == leader) | (me == leader)  # [T]: an attack on the tile is the leader's, or on the leader
