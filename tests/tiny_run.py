@@ -1,4 +1,4 @@
-"""Settings of the smallest run that learns, and meshes for it."""
+"""Settings of the smallest run that learns, meshes for it, and steps of any algorithm."""
 
 import dataclasses
 
@@ -37,3 +37,17 @@ def mesh_of(devices: int) -> jax.sharding.Mesh:
 
 def changed(**changes) -> AlphaZeroSettings:
     return dataclasses.replace(TINY, **changes)
+
+
+def copied(tree):
+    """The tree on the host, safe from being used up by an iteration."""
+    return jax.tree.map(lambda leaf: np.array(leaf), tree)
+
+
+def advanced(algorithm, state, iterations: int):
+    """The state so many iterations later, and the metrics of each."""
+    metrics = []
+    for _ in range(iterations):
+        state, measured = algorithm.iterate(state)
+        metrics.append({name: float(value) for name, value in measured.items()})
+    return state, metrics

@@ -5,19 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from audamir_training.alphazero import AlphaZero, learning_rate
-from tiny_run import TINY, changed, mesh_of
-
-
-def copied(tree):
-    return jax.tree.map(lambda leaf: np.array(leaf), tree)
-
-
-def advanced(algorithm, state, iterations: int):
-    metrics = []
-    for _ in range(iterations):
-        state, measured = algorithm.iterate(state)
-        metrics.append({name: float(value) for name, value in measured.items()})
-    return state, metrics
+from tiny_run import TINY, advanced, changed, copied, mesh_of
 
 
 @pytest.fixture(scope="module")

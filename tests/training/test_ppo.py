@@ -8,22 +8,10 @@ import numpy as np
 import pytest
 from audamir_training.ppo import PPO, schedule, variants
 from tiny_ppo import TINY_PPO
-from tiny_run import mesh_of
+from tiny_run import advanced, copied, mesh_of
 
 import audamir_envs
 from audamir_envs.agents.checkpoints import CheckpointError, read_tensors, write_tensors
-
-
-def copied(tree):
-    return jax.tree.map(lambda leaf: np.array(leaf), tree)
-
-
-def advanced(algorithm, state, iterations: int):
-    metrics = []
-    for _ in range(iterations):
-        state, measured = algorithm.iterate(state)
-        metrics.append({name: float(value) for name, value in measured.items()})
-    return state, metrics
 
 
 @pytest.fixture(scope="module")
