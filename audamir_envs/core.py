@@ -228,7 +228,7 @@ class Environment(abc.ABC):
 
         An illegal action (or a number that is none) ends the game: -1 for the offender, +1/(players-1) for the others,
         ``illegal`` set. After the end a step changes nothing and gives zero rewards.
-        Raises: TypeError: a stochastic game without a key, or one that is no integer; ValueError: several actions.
+        Raises: TypeError: a stochastic game without a key, an action that is no integer; ValueError: several actions.
         """
         if self.stochastic and key is None:
             raise TypeError(f"{self.id} rolls dice: step(state, action, key) needs a JAX PRNG key")
@@ -283,7 +283,7 @@ class Environment(abc.ABC):
 
     def _state_read(self, game: Any, step_count: Any = 0) -> State:
         """``state_of`` for a single position that comes from outside, compiled once for all equal environments."""
-        return _jitted_state_of(type(self), self, game, step_count)
+        return _jitted_state_of(self, game, step_count)
 
     def _complete(
         self, game: Any, terminated: Array, truncated: Array, rewards: Array, illegal: Array, step_count: Array
@@ -340,9 +340,8 @@ def whole_number(value: Any) -> int | None:
         return None
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def _jitted_state_of(cls: type[Environment], env: Environment, game: Any, step_count: Any) -> State:
-    del cls  # only a key: a subclass with the options of its parent is equal to it
+@functools.partial(jax.jit, static_argnums=0)
+def _jitted_state_of(env: Environment, game: Any, step_count: Any) -> State:
     return env.state_of(game, step_count)
 
 
