@@ -1,4 +1,4 @@
-"""You against one level, or against one for each other seat, in the terminal."""
+"""You against one level, or against one for each other seat, in the terminal; or levels that you watch."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     common.add_environment(parser)
     parser.add_argument("agents", metavar="AGENT", nargs="*", default=[], help="your opponents (default: normal)")
+    parser.add_argument("--watch", action="store_true", help="no seat is yours: give two agents, or one for each seat")
     parser.add_argument("--seat", type=common.whole(0), metavar="N", help="your seat, from 0 (default: by lot)")
     parser.add_argument("--seed", type=common.whole(0), metavar="N", help="for the same dice and opponents again")
     parser.add_argument("--position", metavar="TEXT", help="start from this position")
@@ -44,14 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     common.allow_local_modules()
     env = common.make_environment(arguments)
     seed = random.randrange(2**31) if arguments.seed is None else arguments.seed
-    seat = random.Random(seed).randrange(env.num_players) if arguments.seat is None else arguments.seat
-    if seat >= env.num_players:
-        raise ValueError(f"--seat {seat} is not valid: use 0 to {env.num_players - 1}")
-    texts = arguments.agents or ["normal"]
-    if len(texts) == 1:
-        texts *= env.num_players - 1
-    if len(texts) != env.num_players - 1:
-        raise ValueError(f"give one opponent, or {env.num_players - 1}: one for each other seat")
+    seat, texts = (_watched if arguments.watch else _seated)(env, arguments, seed)
     loaded = {text: load_agent_text(env, text) for text in texts}
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - importing it gives input() line editing and history
@@ -63,6 +57,36 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _seated(env: Environment, arguments: argparse.Namespace, seed: int) -> tuple[int, list[str]]:
+    """The person's seat and the opponents in seat order after it. Raises: ValueError."""
+    seat = random.Random(seed).randrange(env.num_players) if arguments.seat is None else arguments.seat
+    if seat >= env.num_players:
+        raise ValueError(f"--seat {seat} is not valid: use 0 to {env.num_players - 1}")
+    texts = arguments.agents or ["normal"]
+    if len(texts) == 1:
+        texts *= env.num_players - 1
+    if len(texts) != env.num_players - 1:
+        raise ValueError(f"give one opponent, or {env.num_players - 1}: one for each other seat")
+    return seat, texts
+
+
+def _watched(env: Environment, arguments: argparse.Namespace, seed: int) -> tuple[None, list[str]]:
+    """Nobody's seat and the agents from seat 0 on; of two at a larger table the second has all seats but the first.
+
+    Raises: ValueError.
+    """
+    del seed
+    texts = list(arguments.agents)
+    if arguments.seat is not None:
+        raise ValueError("--seat is yours and --watch leaves you none: use one of them")
+    if len(texts) == 2:
+        texts += texts[1:] * (env.num_players - 2)
+    if len(texts) != env.num_players:
+        many = f", or {env.num_players}: one for each seat" if env.num_players > 2 else ""
+        raise ValueError(f"--watch needs two agents{many}; you gave {len(texts)}")
+    return None, texts
+
+
 @dataclasses.dataclass
 class _Moment:
     state: State
@@ -71,17 +95,18 @@ class _Moment:
 
 
 class Game:
-    """One game of a person against agents."""
+    """One game of a person against agents, or of agents alone where the person has no seat."""
 
     def __init__(
-        self, env: Environment, seat: int, names: list[str], agents: list[Agent], seed: int, position: str | None
+        self, env: Environment, seat: int | None, names: list[str], agents: list[Agent], seed: int, position: str | None
     ) -> None:
         self.env, self.seat, self.seed = env, seat, seed
         # Opponents are named in seat order after the person's own.
-        seats = [(seat + 1 + i) % env.num_players for i in range(env.num_players - 1)]
+        first = -1 if seat is None else seat
+        seats = [(first + 1 + i) % env.num_players for i in range(len(agents))]
         self.agents = dict(zip(seats, agents, strict=True))
-        self.names = dict(zip(seats, names, strict=True)) | {seat: "you"}
-        self.opponents = tuple(names)
+        self.names = dict(zip(seats, names, strict=True))
+        self.opponents = () if seat is None else tuple(names)
         self.key = jax.random.key(seed)
         self.step = jax.jit(env.step)
         # One compiled function an agent, however many seats it has.
@@ -96,7 +121,10 @@ class Game:
 
         Raises: EOFError, KeyboardInterrupt; ValueError: an illegal action of an agent.
         """
-        print(f"You are {self.env.player_name(self.seat)}, seed {self.seed}. Type help for what you can type.")
+        if self.seat is None:
+            print(f"{', '.join(map(self._name, sorted(self.names)))}; seed {self.seed}.")
+        else:
+            print(f"You are {self.env.player_name(self.seat)}, seed {self.seed}. Type help for what you can type.")
         resigned = False
         while not (resigned or bool(self.now.state.terminated | self.now.state.truncated)):
             mover = int(self.now.state.current_player)
@@ -104,6 +132,8 @@ class Game:
                 self._draw()
                 resigned = not self._turn()
             else:
+                if self.seat is None:
+                    self._draw()
                 act_key = jax.random.split(jax.random.fold_in(self.key, self.now.plies + 1))[1]
                 action = int(self.act[mover](self.now.state, act_key))
                 legal = np.asarray(self.now.state.legal_action_mask)
@@ -172,7 +202,7 @@ class Game:
         print(self.env.board_text(self.now.state, self.now.last_action))
 
     def _name(self, seat: int) -> str:
-        return f"{self.env.player_name(seat)} ({self.names[seat]})"
+        return f"{self.env.player_name(seat)} ({self.names.get(seat, 'you')})"
 
     def _report(self, resigned: bool) -> None:
         if resigned:
@@ -191,5 +221,7 @@ class Game:
             print(f"{name}: {self._for_me(np.asarray(value))}")
 
     def _for_me(self, value: Any) -> str:
+        if self.seat is None:
+            return " ".join(f"{one:g}" for one in np.ravel(value))
         mine = value[self.seat] if value.ndim and value.shape[0] == self.env.num_players else value
         return f"{mine:g}" if np.ndim(mine) == 0 and mine.dtype != np.bool_ else str(mine)

@@ -99,3 +99,37 @@ def test_an_opponent_that_cheats_is_an_error_of_its(audamir, typed):
     assert code == 2
     assert "agent 'cheat' played the illegal action 2" in err
     assert "wins" not in out
+
+
+def test_watching_agents_play(audamir, typed):
+    typed()  # nobody is asked
+    code, out, err = audamir("play", "tally-v0", "strong", "weak", "--watch", "-o", "goal=6", "--seed", "1")
+    assert (code, err) == (0, "")
+    assert out.startswith("player_0 (strong), player_1 (weak); seed 1.\n")
+    moves = [line for line in out.splitlines() if "): +" in line]
+    weak = "player_1 (weak): +0"
+    strong = [f"player_0 (strong): +{taken}" for taken in (2, 1, 2, 1)]
+    assert moves == [strong[0], weak, strong[1], weak, strong[2], weak, strong[3]]
+    assert out.count("sums ") == 1 + len(moves)  # the position before every move, and the last
+    assert out.endswith("player_0 (strong) wins.\nscore: 6 0\n")
+
+
+def test_the_second_agent_fills_a_watched_table(audamir, typed):
+    typed()
+    words = ("play", "tally-v0", "strong", "weak", "--watch", "-o", "players=3", "-o", "goal=4")
+    assert audamir(*words)[1].startswith("player_0 (strong), player_1 (weak), player_2 (weak); seed ")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("weak",), "--watch needs two agents; you gave 1"),
+        (("weak", "weak", "weak"), "--watch needs two agents; you gave 3"),
+        (("weak", "-o", "players=3"), "--watch needs two agents, or 3: one for each seat; you gave 1"),
+        (("weak", "weak", "--seat", "0"), "--seat is yours and --watch leaves you none"),
+    ],
+)
+def test_watching_needs_agents_in_all_seats(audamir, more, message):
+    code, _, err = audamir("play", "tally-v0", *more, "--watch")
+    assert code == 2
+    assert message in err

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from audamir_training import metrics, storage
 from audamir_training.alphazero import AlphaZero
+from audamir_training.ppo import PPO
 from audamir_training.runs import STATE
+from tiny_ppo import TINY_PPO
 from tiny_run import TINY, mesh_of
 
 from audamir_envs.agents.checkpoints import read_tensors
@@ -21,21 +23,23 @@ from audamir_envs.agents.checkpoints import read_tensors
 pytestmark = pytest.mark.slow
 
 
-def command(folder, *more: str) -> list[str]:
-    settings = dataclasses.asdict(TINY)
+def command(folder, *more: str, of=TINY) -> list[str]:
+    settings = dataclasses.asdict(of)
     env = settings.pop("env")
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
     program = [sys.executable, "-m", "audamir_training", "train", env, "--out", str(folder), "--quiet", "--opponents="]
     return [*program, *flags, *more]
 
 
-def test_twenty_kills_lose_nothing_but_time(tmp_path) -> None:
+@pytest.mark.parametrize(("kind", "settings"), [(AlphaZero, TINY), (PPO, TINY_PPO)], ids=["alphazero", "ppo"])
+def test_twenty_kills_lose_nothing_but_time(kind, settings, tmp_path) -> None:
     surroundings = environment(tmp_path / "cache")
     rng = np.random.default_rng(0)
     folder = tmp_path / "killed"
     iterations = []
     for _ in range(20):
-        process = subprocess.Popen(command(folder, "--save-minutes", "0.01", "--minutes", "1000"), env=surroundings)
+        words = command(folder, "--save-minutes", "0.01", "--minutes", "1000", of=settings)
+        process = subprocess.Popen(words, env=surroundings)
         before = iterations[-1] if iterations else 0
         deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
@@ -49,8 +53,8 @@ def test_twenty_kills_lose_nothing_but_time(tmp_path) -> None:
     assert iterations == sorted(iterations)
     assert iterations[-1] > iterations[0]
     # One more sitting that ends by itself, then the same number of iterations without a break.
-    subprocess.run(command(folder, "--minutes", "0"), env=surroundings, check=True)
-    algorithm = AlphaZero(TINY, mesh_of(1))
+    subprocess.run(command(folder, "--minutes", "0", of=settings), env=surroundings, check=True)
+    algorithm = kind(settings, mesh_of(1))
     state = algorithm.start()
     for _ in range(iterations[-1]):
         state, _ = algorithm.iterate(state)

@@ -155,12 +155,13 @@ def _stigmergy(side: int, share: float) -> Variant:
 
     env = registry.make("stigmergy-v0", side=side, komi="choose")
     size = _cells(env)
-    # Half of the games without komi (the default), most others around what makes the game even, a few with the pie.
+    # A third of the games without komi (the default), most others around what makes the game even, a few with the pie:
+    # without komi the starter nearly always wins, which teaches little.
     limit = size - 1
     komis = [komi for komi in range(-6, 17, 2) if abs(komi) <= limit]
     weights = np.array([np.exp(-(((komi - 5) / 5) ** 2)) for komi in komis])
-    weights *= 0.45 / weights.sum()
-    weights[komis.index(0)] += 0.5
+    weights *= 0.65 / weights.sum()
+    weights[komis.index(0)] += 0.3
     positions = [rules.new_position(side, komi) for komi in komis] + [rules.new_position(side, None)]
     return Variant(
         name=f"side{side}",
