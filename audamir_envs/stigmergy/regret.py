@@ -16,7 +16,7 @@ import numpy as np
 
 from audamir_envs.agents.base import Agent, act_batch
 from audamir_envs.agents.callable import CallableAgent
-from audamir_envs.agents.loading import make_agent
+from audamir_envs.agents.loading import load_agent_text
 from audamir_envs.core import Array, State
 from audamir_envs.hexboard import hexboard
 from audamir_envs.intervals import t_quantile, wilson
@@ -46,6 +46,13 @@ class Regret:
     points_dropped: float  # mean over all positions: the margin under perfect play minus the one after the agent's
     points_interval: tuple[float, float]  # Student's t
     perfect: int  # positions without any points dropped
+    dropped: tuple[int, ...] = dataclasses.field(repr=False)  # points, for each position
+    spare: tuple[int, ...] = dataclasses.field(repr=False)  # points by which perfect play wins (negative: loses) each
+
+    @property
+    def most_dropped(self) -> int:
+        """The most points dropped in one position."""
+        return max(self.dropped)
 
     def __str__(self) -> str:
         unit = "games" if self.play_on else "decisions"
@@ -72,7 +79,7 @@ def regret(
     """How often an agent throws away a won game, and how many points it drops against the perfect line.
 
     Args:
-        agent: an agent, or the name of one.
+        agent: an agent, or a text that stands for one as on the command line: ``zero:simulations=128``.
         komi: an even integer within ± the number of cells. On side 3 the default is the tightest: Black wins by one.
         positions: how many to sample, see ``sample_positions`` (always the same for the same number), or a list of
             them, as ``Stones`` or texts of the environment, whose komi is replaced by the argument. The agent plays
@@ -88,7 +95,7 @@ def regret(
     if env.pie:
         raise ValueError("komi='choose' is not valid here: regret is measured at a fixed komi")
     if isinstance(agent, str):
-        agent = make_agent(env, agent)
+        agent = load_agent_text(env, agent)
     table = solve(side, cache) if table is None else table
     if table.side != side:
         raise ValueError(f"the table is of side {table.side}, not {side}")
@@ -140,6 +147,8 @@ def regret(
         points_dropped=float(lost.mean()),
         points_interval=_mean_interval(lost),
         perfect=int((lost == 0).sum()),
+        dropped=tuple(lost.tolist()),
+        spare=tuple(spare.tolist()),
     )
 
 

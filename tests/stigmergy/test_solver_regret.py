@@ -79,7 +79,7 @@ def test_figures_of_one_decision_are_the_plain_ones(side2, sample):
     positions = [dataclasses.replace(s, black_to_move=b) for s in sample for b in (True, False)]
     found = solver.regret(First(), 2, 6, positions, table=side2)
     won = thrown = perfect = 0
-    lost = []
+    lost, spare = [], []
     for stones in positions:
         board, mover = text_of(stones, referee), "x" if stones.black_to_move else "o"
         level = 6 if stones.black_to_move else -6
@@ -89,11 +89,13 @@ def test_figures_of_one_decision_are_the_plain_ones(side2, sample):
         thrown += best > level > after
         perfect += best == after
         lost.append(best - after)
+        spare.append(best - level)
     assert 0 < thrown < won < 120
     assert (found.agent, found.side, found.komi, found.positions, found.decisions) == ("first", 2, 6, 120, 120)
     assert (found.won, found.thrown, found.perfect) == (won, thrown, perfect)
     assert found.thrown_rate == thrown / won
     assert found.points_dropped == pytest.approx(np.mean(lost))
+    assert (found.dropped, found.spare, found.most_dropped) == (tuple(lost), tuple(spare), max(lost))
     assert found.thrown_interval[0] < found.thrown_rate < found.thrown_interval[1]
     half = 1.980 * np.std(lost, ddof=1) / math.sqrt(120)
     assert found.points_interval == pytest.approx((np.mean(lost) - half, np.mean(lost) + half), rel=1e-3)
@@ -161,6 +163,7 @@ class Illegal(BatchAgent):
         ({"positions": ["../.x./.. o 0 2 0"]}, "the game is over in"),
         ({"positions": ["../.x. o 0 2 0"]}, "has 2 rows"),
         ({"agent": "nobody"}, "nobody"),
+        ({"agent": "zero-policy:temperature"}, "not written as setting=value"),
         ({"agent": Illegal(), "positions": 20}, "'cheat' played the illegal action 7"),
         ({"side": 3, "komi": 4}, "the table is of side 2, not 3"),
     ],
