@@ -22,6 +22,7 @@ SECTIONS = {
     "sampled": "random legal play by one jitted scan, auto-reset, hash sampler (steps/s)",
     "given": "recorded legal actions replayed, mask and observation included (steps/s)",
     "init": "new games (games/s)",
+    "writing": "mask and observation filled and nothing else, the bound of the memory (steps/s)",
     "pettingzoo": "the AEC loop in Python (steps/s)",
     "vector": "Gymnasium VectorEnv against a level (learner's steps/s)",
     "levels": "decisions of the scripted levels, batched (decisions/s)",
@@ -36,7 +37,7 @@ PEERS = ("pgx", "pettingzoo")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of ``audamir bench``."""
     parser.add_argument("--against", default="", help="peers to measure beside ours, of: pgx,pettingzoo")
-    usual = ",".join(section for section in SECTIONS if section != "reference")
+    usual = ",".join(section for section in SECTIONS if section not in ("writing", "reference"))
     parser.add_argument("--only", default=usual, help=f"sections, of: {','.join(SECTIONS)} (default: {usual})")
     parser.add_argument("--games", default="1,64,1024,16384", help="batch sizes of sampled and given play")
     parser.add_argument("--steps", type=int, default=64, help="steps of a timed run (500 and more: steady state)")
@@ -145,6 +146,11 @@ class _Measure:
         from audamir_envs.benchmark import rollouts
 
         return self._scans("init", lambda game, games, _: rollouts.initialised(game, games), 1)
+
+    def writing(self) -> list[dict[str, Any]]:
+        from audamir_envs.benchmark import rollouts
+
+        return self._scans("writing", rollouts.writing, self.steps)
 
     def pettingzoo(self) -> list[dict[str, Any]]:
         from audamir_envs import colony_v0, principalities_v0, stigmergy_v0

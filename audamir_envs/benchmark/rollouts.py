@@ -110,6 +110,26 @@ def given(game: Contender, games: int, steps: int) -> Callable[[], object]:
     return lambda: jax.block_until_ready(replay(state, actions, keys))
 
 
+def writing(game: Contender, games: int, steps: int) -> Callable[[], object]:
+    """A program: fills mask and observation from one word a game, ``steps`` times; no rules can be quicker."""
+    shape = jax.eval_shape(jax.vmap(game.init), jax.random.split(jax.random.key(0), games))
+    arrays = {name: getattr(shape, name) for name in ("observation", "legal_action_mask")}
+
+    def fill(carry: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], None]:
+        word = carry[0] * jnp.uint32(1664525) + jnp.uint32(1013904223)  # a linear congruential generator
+
+        def spread(leaf: Any) -> Array:
+            column = (word >> 24).reshape(-1, *[1] * (len(leaf.shape) - 1)).astype(leaf.dtype)
+            return jnp.broadcast_to(column, leaf.shape)
+
+        return (word, jax.tree.map(spread, arrays)), None
+
+    run = jax.jit(lambda carry: jax.lax.scan(fill, carry, None, length=steps)[0])
+    first = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), arrays)
+    carry = (jnp.arange(games, dtype=jnp.uint32), first)
+    return lambda: jax.block_until_ready(run(carry))
+
+
 def initialised(game: Contender, games: int) -> Callable[[], object]:
     """A program: makes ``games`` new games."""
     init = jax.jit(jax.vmap(game.init))

@@ -5,6 +5,7 @@ import json
 import shutil
 
 import jax
+import numpy as np
 import pytest
 from toy import Nim
 
@@ -57,6 +58,20 @@ def test_scans_play_the_steps_they_count():
     assert not replayed.illegal.any()
     (state, _), _ = rollouts.sampled(game, games=2, steps=1)()
     assert state._step_count.tolist() == [2, 2]  # one step to settle the types, one timed
+
+
+def test_writing_fills_whole_arrays_anew():
+    game = rollouts.ours("stigmergy-v0", {"side": 3})
+    word, arrays = rollouts.writing(game, games=3, steps=2)()
+    shape = jax.eval_shape(game.init, jax.random.key(0))
+    for name, leaf in arrays.items():
+        assert leaf.shape == (3, *getattr(shape, name).shape)
+        assert leaf.dtype == getattr(shape, name).dtype
+    twice = (1664525 * 1013904223 + 1013904223) % 2**32  # of the game whose word was 0
+    assert int(word[0]) == twice
+    observations = np.asarray(arrays["observation"]).reshape(3, -1)
+    assert (observations == np.asarray(word)[:, None] >> 24).all()
+    assert len(set(observations[:, 0])) > 1
 
 
 def test_loops_run():
