@@ -19,6 +19,7 @@ import numpy as np
 
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.callable import CallableAgent
+from audamir_envs.arena.records import Games, Results
 from audamir_envs.core import Array, Environment, Pytree, State
 from audamir_envs.sampling import sample_legal
 
@@ -35,21 +36,6 @@ class Progress:
     games: int
     decisions: int  # by agents, random opening plies not counted
     seconds: float  # of play, compilation not counted
-
-
-@dataclasses.dataclass(frozen=True)
-class Games:
-    """Finished games, in the order of the list they were played from."""
-
-    seats: np.ndarray  # int32 [games, players]: the number of the agent in each seat
-    starts: np.ndarray  # int32 [games]: games of one number began alike (start, opening and dice)
-    starter: np.ndarray  # int32 [games]: the seat that moved first
-    shares: np.ndarray  # float64 [games, players]: each seat's share of the win, sum 1
-    plies: np.ndarray  # int32 [games], the opening included
-    unfinished: np.ndarray  # bool [games]: cut, and settled on points
-    decisions: int
-    seconds: float
-    compile_seconds: float
 
 
 class Lanes(Pytree):
@@ -103,7 +89,7 @@ def play(
     program.compile(lanes, root)
     compiled = time.perf_counter()
 
-    results = _Results(games, env.num_players)
+    results = Results(games, env.num_players)
     waiting, ply, decisions = 0, 0, 0
     while results.finished < games:
         free = np.flatnonzero(np.asarray(lanes.done))
@@ -132,6 +118,7 @@ def play(
         decisions=decisions,
         seconds=time.perf_counter() - compiled,
         compile_seconds=compiled - began,
+        final=results.final,
     )
 
 
@@ -144,35 +131,6 @@ def check(**numbers: Any) -> None:
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if value is not None and not (whole and _LEAST[name] <= value < 2**63):
             raise ValueError(f"{name} must be a whole number from {_LEAST[name]} to {2**63 - 1}, not {value!r}")
-
-
-class _Results:
-    """What is known of each game of the list."""
-
-    def __init__(self, games: int, players: int) -> None:
-        self.finished = 0
-        self.starter = np.zeros(games, np.int32)
-        self.shares = np.zeros((games, players), np.float64)
-        self.plies = np.zeros(games, np.int32)
-        self.unfinished = np.zeros(games, np.bool_)
-        self._known = np.zeros(games, np.bool_)
-
-    def collect(self, lanes: Lanes) -> None:
-        game, done = np.asarray(lanes.game), np.asarray(lanes.done)
-        rows = np.flatnonzero(done & (game >= 0))
-        rows = rows[~self._known[game[rows]]]
-        for name in ("starter", "plies", "unfinished"):
-            getattr(self, name)[game[rows]] = np.asarray(getattr(lanes, name))[rows]
-        self.shares[game[rows]] = _exact(np.asarray(lanes.shares, np.float64)[rows])
-        self._known[game[rows]] = True
-        self.finished += rows.size
-
-
-def _exact(shares: np.ndarray) -> np.ndarray:
-    """Shares as they were before float32: 0 or 1/k where that is what they are nearly."""
-    parts = 1 / np.rint(1 / np.maximum(shares, 1e-6))
-    shares = np.where(np.abs(shares - parts) < 1e-5, parts, shares)
-    return np.where(shares < 1e-5, 0, shares)
 
 
 def _refuse_illegal(env: Environment, agents: Sequence[Agent], lanes: Lanes) -> None:
@@ -359,6 +317,8 @@ class _Program:
             states = jax.vmap(self.env.step)(before, actions, dice)
         else:
             states = jax.vmap(self.env.step)(before, actions)
+        if self.limit < self.env.max_steps:  # to the rules a game that was cut goes on
+            states = jax.tree.map(lambda old, new: _chosen(lanes.done, old, new), before, states)
         plies = lanes.plies + active.astype(jnp.int32)
         over = states.terminated | states.truncated
         cut = active & ~over & (plies >= self.limit)
@@ -383,6 +343,11 @@ class _Program:
 def _start_keys(root: Array, starts: Array) -> Array:
     """uint32 [games, words]: a key for each start."""
     return jax.random.key_data(jax.vmap(jax.random.fold_in, (None, 0))(root, starts))
+
+
+def _chosen(condition: Array, yes: Array, no: Array) -> Array:
+    """Rows of ``yes`` where a condition (bool [rows]) holds, else of ``no``."""
+    return jnp.where(condition.reshape(-1, *[1] * (yes.ndim - 1)), yes, no)
 
 
 def _child(words: Array, number: Array) -> Array:

@@ -9,7 +9,7 @@ from tally.environment import Dice, Tally
 from tally.scripted import Cheat, High, Low
 
 from audamir_envs import agents, arena
-from audamir_envs.arena.playing import _exact
+from audamir_envs.arena.records import exact
 
 
 def by_hand(picks, players, goal, rounds, starter=0):
@@ -55,6 +55,20 @@ def test_figures(lopsided):
     assert [seat.games for seat in lopsided.by_seat["strong"]] == [11, 10]
     assert [seat.games for seat in lopsided.by_seat["weak"]] == [10, 11]
     assert lopsided.mean_length == pytest.approx((11 * 11 + 10 * 12) / 21)
+
+
+def test_final_positions_are_those_of_each_game(lopsided):
+    records = lopsided.records
+    sums = records.final.sums
+    np.testing.assert_array_equal(records.final.turn, records.plies)
+    np.testing.assert_array_equal(sums == sums.max(axis=1, keepdims=True), records.shares > 0)
+    assert (sums[np.arange(21), records.shares.argmax(axis=1)] >= 9).all()
+
+
+def test_a_cut_game_stands_still():
+    cut = arena.evaluate(Tally(), [High(), Low()], games=5, batch=2, max_plies=3)
+    assert cut.unfinished == 5
+    assert cut.records.final.turn.tolist() == [3] * 5
 
 
 def test_json_has_the_fixed_names(lopsided):
@@ -238,5 +252,5 @@ def test_shares_are_exact_in_spite_of_float32():
             share = np.where(np.arange(players) < winners, 1 / winners, 0)
             reward = ((share * players - 1) / (players - 1)).astype(np.float32)
             again = (reward * np.float32(players - 1) + 1) / np.float32(players)
-            np.testing.assert_array_equal(_exact(again.astype(np.float64)), share)
-    np.testing.assert_array_equal(_exact(np.array([0.3, 0.7])), [0.3, 0.7])
+            np.testing.assert_array_equal(exact(again.astype(np.float64)), share)
+    np.testing.assert_array_equal(exact(np.array([0.3, 0.7])), [0.3, 0.7])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from audamir_envs.arena.playing import Games
 from audamir_envs.arena.ratings import ELO, fit, openskill_ratings
+from audamir_envs.arena.records import Games
 
 
 def made(seats, shares, starter=None):

@@ -1,0 +1,65 @@
+"""What is known of finished games."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+if TYPE_CHECKING:
+    from audamir_envs.arena.playing import Lanes
+
+
+@dataclasses.dataclass(frozen=True)
+class Games:
+    """Finished games, in the order of the list they were played from."""
+
+    seats: np.ndarray  # int32 [games, players]: the number of the agent in each seat
+    starts: np.ndarray  # int32 [games]: games of one number began alike (start, opening and dice)
+    starter: np.ndarray  # int32 [games]: the seat that moved first
+    shares: np.ndarray  # float64 [games, players]: each seat's share of the win, sum 1
+    plies: np.ndarray  # int32 [games], the opening included
+    unfinished: np.ndarray  # bool [games]: cut, and settled on points
+    decisions: int
+    seconds: float
+    compile_seconds: float
+    final: Any = None  # positions at the end, cut games' too: NumPy arrays, [games] in front of every shape
+
+
+class Results:
+    """What is known of each game of the list."""
+
+    def __init__(self, games: int, players: int) -> None:
+        self.finished = 0
+        self.starter = np.zeros(games, np.int32)
+        self.shares = np.zeros((games, players), np.float64)
+        self.plies = np.zeros(games, np.int32)
+        self.unfinished = np.zeros(games, np.bool_)
+        self.final: Any = None
+        self._known = np.zeros(games, np.bool_)
+
+    def collect(self, lanes: Lanes) -> None:
+        """Takes over what has finished since the last look."""
+        game, done = np.asarray(lanes.game), np.asarray(lanes.done)
+        rows = np.flatnonzero(done & (game >= 0))
+        rows = rows[~self._known[game[rows]]]
+        for name in ("starter", "plies", "unfinished"):
+            getattr(self, name)[game[rows]] = np.asarray(getattr(lanes, name))[rows]
+        self.shares[game[rows]] = exact(np.asarray(lanes.shares, np.float64)[rows])
+        if self.final is None:
+            shapes = lanes.states.game
+            self.final = jax.tree.map(lambda leaf: np.zeros((len(self.plies), *leaf.shape[1:]), leaf.dtype), shapes)
+        if rows.size:
+            for kept, leaf in zip(jax.tree.leaves(self.final), jax.tree.leaves(lanes.states.game), strict=True):
+                kept[game[rows]] = np.asarray(leaf)[rows]
+        self._known[game[rows]] = True
+        self.finished += rows.size
+
+
+def exact(shares: np.ndarray) -> np.ndarray:
+    """Shares as they were before float32: 0 or 1/k where that is what they are nearly."""
+    parts = 1 / np.rint(1 / np.maximum(shares, 1e-6))
+    shares = np.where(np.abs(shares - parts) < 1e-5, parts, shares)
+    return np.where(shares < 1e-5, 0, shares)
