@@ -95,7 +95,12 @@ def _dispatch(words: list[str]) -> int:
     if not words:
         parser.print_help(sys.stderr)
         return BAD_INPUT
-    known = parser.parse_args(words)
+    known, left = parser.parse_known_args(words)
+    # argparse closes a list of words at the first flag, but agents may stand behind one.
+    if left and (any(word.startswith("-") for word in left) or not hasattr(known, "agents")):
+        commands.choices[known.command].error(f"unrecognized arguments: {' '.join(left)}")
+    if left:
+        known.agents = [*known.agents, *left]
     return known.run(known) or 0
 
 

@@ -116,7 +116,7 @@ def test_watching_agents_play(audamir, typed):
 
 def test_the_second_agent_fills_a_watched_table(audamir, typed):
     typed()
-    words = ("play", "tally-v0", "strong", "weak", "--watch", "-o", "players=3", "-o", "goal=4")
+    words = ("play", "tally-v0", "strong", "-o", "players=3", "--watch", "weak", "-o", "goal=4")
     assert audamir(*words)[1].startswith("player_0 (strong), player_1 (weak), player_2 (weak); seed ")
 
 
@@ -130,6 +130,6 @@ def test_the_second_agent_fills_a_watched_table(audamir, typed):
     ],
 )
 def test_watching_needs_agents_in_all_seats(audamir, more, message):
-    code, _, err = audamir("play", "tally-v0", *more, "--watch")
+    code, _, err = audamir("play", "tally-v0", "--watch", *more)
     assert code == 2
     assert message in err
