@@ -168,12 +168,15 @@ def _fresh(network: Network, env: Environment, key: jax.Array) -> Any:
     return init_parameters(network, env.observation_shape, env.num_actions, key)
 
 
+def shipped_folder() -> Path:
+    """Where the levels lie that come with the package: inside the wheel, or beside the package in its source tree."""
+    inside = Path(str(resources.files("audamir_envs"))) / "checkpoints"
+    return inside if inside.is_dir() else Path(__file__).resolve().parents[2] / "checkpoints"
+
+
 def shipped(env_id: str) -> dict[str, Path]:
-    """The levels that come with the package, by name: from the wheel, or from the source tree."""
-    inside = Path(str(resources.files("audamir_envs"))) / "checkpoints" / env_id
-    source = Path(__file__).resolve().parents[2] / "checkpoints" / env_id
-    folder = inside if inside.is_dir() else source
-    return {path.stem: path for path in sorted(folder.glob("*.safetensors"))}
+    """The levels that come with the package, by name."""
+    return {path.stem: path for path in sorted((shipped_folder() / env_id).glob("*.safetensors"))}
 
 
 def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any) -> BatchAgent:

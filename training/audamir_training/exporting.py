@@ -65,33 +65,44 @@ def _commit() -> str:
     return done.stdout.strip()
 
 
-def _card(path: Path) -> str:
+def read_facts(path: Path) -> dict[str, Any]:
+    """What a level's header says, and ``parameters``, their number. Raises: OSError, CheckpointError."""
     arrays, raw = read_tensors(path)
     plain = ("format", "env", "env_version", "checksum")
     header: dict[str, Any] = {name: text if name in plain else json.loads(text) for name, text in raw.items()}
-    parameters = sum(array.size for array in arrays.values())
-    network = ", ".join(f"{name} {value}" for name, value in header["network"].items() if isinstance(value, (int, str)))
-    budget = ", ".join(f"{name} {value:,}" for name, value in header["budget"].items())
-    given = {name: value for name, value in header["settings"].items() if name != "env" and value != ""}
-    if "iterations" in header["budget"]:  # the same iteration has the same parameters, whatever the minutes
-        given |= {"iterations": header["budget"]["iterations"], "minutes": 100_000}
+    return header | {"parameters": sum(array.size for array in arrays.values())}
+
+
+def describe(name: str, facts: dict[str, Any], machine: str = "") -> list[str]:
+    """How every card begins: lines of Markdown with the environment, the network, the budget and the way back.
+
+    Args: facts: as ``read_facts`` gives them; machine: where the level was trained.
+    """
+    network = ", ".join(f"{name} {value}" for name, value in facts["network"].items() if isinstance(value, (int, str)))
+    budget = ", ".join(f"{name} {value:,}" for name, value in facts["budget"].items())
+    hours = facts["budget"].get("minutes", 0) / 60
+    trained = [f"{hours:.1f} hours ({budget})" if hours >= 1 else budget, *([f"on {machine}"] if machine else [])]
+    given = {name: value for name, value in facts["settings"].items() if name != "env" and value != ""}
+    if "iterations" in facts["budget"]:  # the same iteration has the same parameters, whatever the minutes
+        given |= {"iterations": facts["budget"]["iterations"], "minutes": 100_000}
     changed = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
+    source = facts["commit"]
+    return [
+        f"# {name} for {facts['env']}",
+        "",
+        f"- Environment: `{facts['env']}`, version {facts['env_version']}",
+        f"- Network: {network}; {facts['parameters']:,} parameters",
+        f"- Training: {' '.join(trained)}; {source if source.startswith('version') else f'commit {source}'}",
+        f"- Reproduce: `audamir train {facts['env']} {changed} --out runs/again`",
+    ]
+
+
+def _card(path: Path) -> str:
+    facts = read_facts(path)
     rows = [
         f"| {line['opponent']} | {line['score']:.3f} | {line['low']:.2f} to {line['high']:.2f} | {line['games']} |"
-        for line in header["results"]
+        for line in facts["results"]
     ]
     table = ["Measured while training, seats balanced:", "", "| against | score | 95 % | games |", "|---|---|---|---|"]
-    source = header["commit"]
-    return "\n".join(
-        [
-            f"# {path.stem} for {header['env']}",
-            "",
-            f"- Environment: `{header['env']}`, version {header['env_version']}",
-            f"- Network: {network}; {parameters:,} parameters",
-            f"- Training: {budget}; {source if source.startswith('version') else f'commit {source}'}",
-            f"- Reproduce: `audamir train {header['env']} {changed} --out runs/again`",
-            "",
-            *(table + rows if rows else ["Not measured: the run ended before its first evaluation."]),
-            "",
-        ]
-    )
+    measured = table + rows if rows else ["Not measured: the run ended before its first evaluation."]
+    return "\n".join([*describe(path.stem, facts), "", *measured, ""])
