@@ -82,7 +82,8 @@ def test_stigmergys_variants_have_the_sides_and_komis_asked_for() -> None:
     assert [(v.env.options["side"], v.share) for v in chosen] == [(3, 0.25), (5, 0.75)]
     komi = np.asarray(chosen[0].starts.komi)
     playing = np.asarray(chosen[0].starts.phase) == 2
-    assert chosen[0].weights[(komi == 0) & playing].sum() > 0.5
+    assert 0.3 < chosen[0].weights[(komi == 0) & playing].sum() < 0.4
+    assert chosen[0].weights[~playing].sum() == pytest.approx(0.05)  # the pie
     assert chosen[0].weights[~playing].sum() == pytest.approx(0.05)
     assert (komi % 2 == 0).all()
     assert (np.abs(komi) <= 19).all()
