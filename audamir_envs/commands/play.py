@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     common.allow_local_modules()
     env = common.make_environment(arguments)
     seed = random.randrange(2**31) if arguments.seed is None else arguments.seed
-    seat, texts = (_watched if arguments.watch else _seated)(env, arguments, seed)
+    seat, texts = _watched(env, arguments) if arguments.watch else _seated(env, arguments, seed)
     loaded = {text: load_agent_text(env, text) for text in texts}
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - importing it gives input() line editing and history
@@ -70,12 +70,11 @@ def _seated(env: Environment, arguments: argparse.Namespace, seed: int) -> tuple
     return seat, texts
 
 
-def _watched(env: Environment, arguments: argparse.Namespace, seed: int) -> tuple[None, list[str]]:
+def _watched(env: Environment, arguments: argparse.Namespace) -> tuple[None, list[str]]:
     """Nobody's seat and the agents from seat 0 on; of two at a larger table the second has all seats but the first.
 
     Raises: ValueError.
     """
-    del seed
     texts = list(arguments.agents)
     if arguments.seat is not None:
         raise ValueError("--seat is yours and --watch leaves you none: use one of them")

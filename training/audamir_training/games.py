@@ -156,7 +156,7 @@ def _stigmergy(side: int, share: float) -> Variant:
     env = registry.make("stigmergy-v0", side=side, komi="choose")
     size = _cells(env)
     # A third of the games without komi (the default), most others around what makes the game even, a few with the pie:
-    # without komi the starter nearly always wins, which teaches little.
+    # without komi Black has the advantage, so many of those games are decided early and teach little.
     limit = size - 1
     komis = [komi for komi in range(-6, 17, 2) if abs(komi) <= limit]
     weights = np.array([np.exp(-(((komi - 5) / 5) ** 2)) for komi in komis])
