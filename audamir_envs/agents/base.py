@@ -25,6 +25,7 @@ class BatchAgent:
     """Base of agents: ``act`` by jit and vmap; override ``act_batch`` where a batch can be searched together."""
 
     name: str = "agent"
+    block: int | None = None  # the most states for which it decides fastest at once; None: the more, the better
 
     def act(self, state: State, key: Array) -> Array:
         """int32 []: a legal action. Consumes key."""

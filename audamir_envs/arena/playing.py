@@ -79,7 +79,7 @@ def play(
     limit = min(max_plies or env.max_steps, env.max_steps)
     size = min(batch or _BATCH, games)
     opening = min(opening_plies, limit)
-    program = _Program(env, tuple(agents), _blocks(seats, len(agents), size), size, opening, limit)
+    program = _Program(env, tuple(agents), _blocks(seats, agents, size), size, opening, limit)
     root = jax.random.key(seed)
     keys = np.asarray(_start_keys(root, np.asarray(starts, np.uint32)))
     decision_key = jax.random.fold_in(root, np.uint32(0xFFFFFFFF))  # no start has this number
@@ -146,15 +146,17 @@ def illegal_action(env: Environment, agent: Agent, action: int, ply: int) -> str
     return f"agent {agent.name!r} played the illegal action {action}{text} at ply {ply} of {env.id}"
 
 
-def _blocks(seats: np.ndarray, agents: int, size: int) -> tuple[int, ...]:
+def _blocks(seats: np.ndarray, agents: Sequence[Agent], size: int) -> tuple[int, ...]:
     """For each agent how many lanes it decides for at once: about as many as are expected to wait for it.
 
     While all lanes are as far as each other the number is exact. Lanes that are refilled drift apart; then a margin
-    keeps most plies from needing a second block for a few lanes.
+    keeps most plies from needing a second block for a few lanes. An agent that is slower with more sets the limit.
     """
-    held = np.bincount(seats.ravel(), minlength=agents) / seats.size
+    held = np.bincount(seats.ravel(), minlength=len(agents)) / seats.size
     margin = math.isqrt(size) if len(seats) > size else 0
-    return tuple(min(size, math.ceil(size * share - 1e-9) + margin) or 1 for share in held)
+    waiting = [min(size, math.ceil(size * share - 1e-9) + margin) or 1 for share in held]
+    limits = [getattr(agent, "block", None) or size for agent in agents]
+    return tuple(map(min, waiting, limits))
 
 
 class _Program:

@@ -65,6 +65,22 @@ def test_final_positions_are_those_of_each_game(lopsided):
     assert (sums[np.arange(21), records.shares.argmax(axis=1)] >= 9).all()
 
 
+def test_an_agent_sets_the_most_states_that_it_is_given():
+    class Narrow(High):
+        block = 3
+
+        def act_batch(self, states, key):
+            given.append(states.current_player.shape[0])
+            return super().act_batch(states, key)
+
+    given = []
+    found = arena.evaluate(Tally(), [Narrow(), Low()], games=21, batch=8)
+    assert set(given) == {3}
+    wide = arena.evaluate(Tally(), [High(), Low()], games=21, batch=8)
+    np.testing.assert_array_equal(found.records.shares, wide.records.shares)
+    np.testing.assert_array_equal(found.records.plies, wide.records.plies)
+
+
 def test_a_cut_game_stands_still():
     cut = arena.evaluate(Tally(), [High(), Low()], games=5, batch=2, max_plies=3)
     assert cut.unfinished == 5
