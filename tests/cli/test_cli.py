@@ -219,15 +219,18 @@ def test_ladder(audamir, tmp_path):
 
 @pytest.mark.slow
 def test_the_first_command_of_the_readme(tmp_path):
-    """What stands behind the installation: it trains, and the result beats both levels that it then plays."""
+    """What stands behind the installation: it trains, and the result beats both levels that it then plays.
+
+    At the end the level that ships plays strong, to be watched.
+    """
     root = Path(__file__).parents[2]
     block = (root / "README.md").read_text().split("```bash\n")[1].split("```")[0]
     chain = block.replace("\\\n", " ").split("&&")
     commands = [words for part in chain if (words := part.split())[0] == "audamir"]
-    assert [words[1] for words in commands[:4]] == ["train", "export", "evaluate", "evaluate"]
+    assert [words[1] for words in commands] == ["train", "export", "evaluate", "evaluate", "play"]
     modules = dict.fromkeys(("train", "export"), "audamir_training")
     scores = []
-    for words in commands[:4]:
+    for words in commands:
         program = [sys.executable, "-m", modules.get(words[1], "audamir_envs"), *words[1:]]
         done = subprocess.run(
             program, cwd=tmp_path, env=dict(os.environ, XLA_FLAGS=""), text=True, capture_output=True, timeout=900
@@ -236,6 +239,8 @@ def test_the_first_command_of_the_readme(tmp_path):
         if words[1] == "evaluate":
             row = next(line for line in done.stdout.splitlines() if line.startswith(words[3]))
             scores.append(float(row.split()[4]))
+        if words[1] == "play":
+            assert any(end in done.stdout for end in ("(zero) wins.", "(strong) wins.", "Draw between"))
     assert min(scores) > 60, scores
 
 
