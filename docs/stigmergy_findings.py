@@ -1,10 +1,10 @@
 """What a trained level of Stigmergy has found out about the game: measures, and fills in stigmergy-findings.md.
 
 ``python docs/stigmergy_findings.py PART [--level PATH]``. The parts that measure: ``regret``, decisions on side 3
-against the exact table; ``komi``, self-play at komi values around even; ``first``, first moves by side; ``games``,
-whole games. Their results go into one JSON file as they come, under the level's checksum: what it holds already is not
-measured again, and those of other levels are left alone. ``tables`` prints the results, ``page`` writes them into the
-page and draws the pictures.
+against the exact table; ``limit``, what perfect play scores there after two random plies; ``komi``, self-play at komi
+values around even; ``first``, first moves by side; ``games``, whole games. Their results go into one JSON file as they
+come, under the level's checksum: what it holds already is not measured again, and those of other levels are left alone.
+``tables`` prints the results, ``page`` writes them into the page and draws the pictures.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import stigmergy_findings_report as report
 from audamir_envs import files
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.checkpoints import load_agent, read_level, shipped
+from audamir_envs.agents.loading import make_agent
 from audamir_envs.agents.zero import Zero
 from audamir_envs.arena.evaluation import versions
 from audamir_envs.registry import make
@@ -35,7 +36,9 @@ DOCS = pathlib.Path(__file__).resolve().parent
 POSITIONS = DOCS.parent / "tests/data/stigmergy_exact_side3.jsonl"
 REGRET_SIMULATIONS = (8, 32, 64, 128)
 SCRIPTED = ("random", "weak", "normal", "strong")  # judged by the same positions, to compare with
-SIDES = {"regret": (3,), "komi": range(2, 9), "first": range(2, 9), "games": (5, 6, 8)}
+LIMIT_KOMIS = (0, 2, 4)
+LIMIT_PAIRS = (("perfect", "strong"), ("perfect", "zero:simulations=64"), ("zero:simulations=64", "strong"))
+SIDES = {"regret": (3,), "limit": (3,), "komi": range(2, 9), "first": range(2, 9), "games": (5, 6, 8)}
 SIMULATIONS = {"komi": 64, "first": 256, "games": 256}
 GAMES = {7: 100, 8: 60}  # for each komi; 200 on smaller sides
 MOST_KOMI = 12  # values of komi measured on one side
@@ -113,6 +116,31 @@ def measure_regret(chosen: argparse.Namespace, store: Store) -> Iterator[str]:
             yield f"{name}: win kept in {share} % of {found['positions']}, {found['dropped']} points dropped"
 
 
+def measure_limit(chosen: argparse.Namespace, store: Store) -> Iterator[str]:
+    """A perfect player and the level in games that two random plies may have decided already."""
+    games = 400 if chosen.games is None else chosen.games
+    for side in chosen.sides or SIDES["limit"]:
+        check_side(side)
+        for komi in LIMIT_KOMIS if chosen.komi is None else (chosen.komi,):
+            for names in LIMIT_PAIRS:
+                settings = {"agent": names[0], "opponent": names[1], "side": side, "komi": komi, "games": games}
+                if store.has("limit", settings):
+                    continue
+                agents = [_limit_agent(name, side, chosen) for name in names]
+                found = measure.limit_entry(agents[0], agents[1], side, komi, games)
+                store.add("limit", settings, found)
+                share = report.percent(found["score"], found["interval"])
+                yield f"side {side}, komi {komi}: {names[0]} {share} % against {names[1]}"
+
+
+def _limit_agent(name: str, side: int, chosen: argparse.Namespace) -> Agent:
+    if name == "perfect":
+        return measure.perfect_player(solve(side, chosen.cache))
+    if name == "strong":
+        return make_agent(ENV, name)
+    return load_agent(ENV, chosen.level, simulations=64)
+
+
 def measure_komi(chosen: argparse.Namespace, store: Store) -> Iterator[str]:
     """Self-play from the guess outward on each side."""
     for simulations in _simulations("komi", chosen):
@@ -164,7 +192,13 @@ def measure_games(chosen: argparse.Namespace, store: Store) -> Iterator[str]:
                 yield f"side {side}, komi {settings['komi']}: {' '.join(p['move'] for p in found['plies'])}"
 
 
-MEASURES = {"regret": measure_regret, "komi": measure_komi, "first": measure_first, "games": measure_games}
+MEASURES = {
+    "regret": measure_regret,
+    "limit": measure_limit,
+    "komi": measure_komi,
+    "first": measure_first,
+    "games": measure_games,
+}
 
 
 def _simulations(part: str, chosen: argparse.Namespace) -> list[int]:
@@ -206,10 +240,12 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument("--sides", type=int, nargs="+", choices=range(2, 13), metavar="SIDE", help="2 to 12")
     found.add_argument("--simulations", type=int, nargs="+", help=f"of the search; default {SIMULATIONS}")
-    found.add_argument("--games", type=int, help=f"komi: for each value; default 200, on larger sides {GAMES}")
+    found.add_argument(
+        "--games", type=int, help=f"komi: for each value, default 200, on larger sides {GAMES}; limit: 400"
+    )
     found.add_argument("--noise", type=float, default=1.0, help="komi: 1 draws moves from the improved policy")
     found.add_argument("--guess", type=int, help="komi: where to begin; default: the even komi of Strong's games")
-    found.add_argument("--komi", type=int, help="regret, first, games: instead of the even one")
+    found.add_argument("--komi", type=int, help="regret, limit, first, games: instead of the even one")
     found.add_argument("--positions", type=pathlib.Path, default=POSITIONS, help="regret: with exact margins")
     found.add_argument("--cache", help="a folder for the solved board of side 3")
     return found

@@ -15,6 +15,7 @@ import numpy as np
 
 import audamir_envs
 from audamir_envs.agents.base import Agent
+from audamir_envs.agents.callable import CallableAgent, from_callable
 from audamir_envs.agents.networks import bind
 from audamir_envs.agents.search import Searched, mask_logits, search
 from audamir_envs.agents.zero import Zero, rules_of
@@ -84,6 +85,41 @@ def regret_entry(agent: Agent | str, positions: Sequence[Stones], table: ExactTa
         "can_be_lost": tempting,
         "dropped_interval": _rounded(found.points_interval),
         "phases": {name: figures((low <= stones) & (stones <= high)) for name, low, high in PHASES},
+    }
+
+
+# How much can be won.
+
+
+def perfect_player(table: ExactTable) -> CallableAgent:
+    """Keeps the best margin in every position of a solved board; of several best actions it takes the first."""
+    board = table.board
+
+    def choose(observation: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        places = 1 << np.arange(board.size)
+        cells = observation.reshape(len(legal), -1, observation.shape[-1])[:, board.grid].astype(np.int64)
+        actions = []
+        for seen, mask in zip(cells, legal, strict=True):
+            # Colours differ in nothing but who began, so the mover may be called Black.
+            stones = Stones(int(seen[:, 1] @ places), int(seen[:, 2] @ places), True, bool(seen[0, 11]))
+            margins = table.action_margins_of(stones)
+            assert sorted(margins) == np.flatnonzero(mask).tolist()
+            actions.append(max(margins, key=lambda action: (margins[action], -action)))
+        return np.array(actions, np.int32)
+
+    return from_callable(choose, "perfect")
+
+
+def limit_entry(agent: Agent, opponent: Agent, side: int, komi: int, games: int) -> dict[str, Any]:
+    """An agent's score against another in games as those of the ladder: balanced seats, two random plies."""
+    env = audamir_envs.make("stigmergy-v0", side=side, komi=komi)
+    found = evaluate(env, (agent, opponent), games, opening_plies=2)
+    black, white = found.by_seat[found.agents[0]]
+    return {
+        "score": found.score[found.agents[0]],
+        "interval": _rounded(found.interval[found.agents[0]]),
+        "black": black.score,
+        "white": white.score,
     }
 
 

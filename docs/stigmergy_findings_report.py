@@ -96,6 +96,16 @@ def phases_table(results: Results) -> str:
     return table(("agent", *(f"{name}, {low} to {high} stones" for name, low, high in PHASES)), rows)
 
 
+def limit_table(results: Results) -> str:
+    """A pairing each, under one komi after the other."""
+    rows = []
+    for e in results.get("limit", {}).values():
+        score = percent(e["score"], e["interval"])
+        sides = (percent(e["black"]), percent(e["white"]))
+        rows.append((e["side"], e["komi"], f"`{e['agent']}`", f"`{e['opponent']}`", e["games"], score, *sides))
+    return table(("side", "komi", "agent", "against", "games", "won, %", "as Black, %", "as White, %"), rows)
+
+
 def estimates_table(results: Results) -> str:
     """A side each, the exact ones beside."""
     rows = []
@@ -258,6 +268,7 @@ def games_blocks(results: Results, comments: Mapping[str, str]) -> str:
 BLOCKS: dict[str, Callable[[Results], str]] = {
     "regret": regret_table,
     "phases": phases_table,
+    "limit": limit_table,
     "exact": exact_table,
     "komi": estimates_table,
     "komi-values": komi_table,

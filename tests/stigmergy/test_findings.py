@@ -14,10 +14,11 @@ from stigmergy import plain
 
 import audamir_envs
 from audamir_envs.agents import BatchAgent
+from audamir_envs.agents.base import RandomAgent
 from audamir_envs.agents.checkpoints import load_agent, save_level
 from audamir_envs.agents.networks import HexConfig, init_parameters, make_network
 from audamir_envs.hexboard import hexboard
-from audamir_envs.stigmergy.solver import Stones
+from audamir_envs.stigmergy.solver import Stones, regret
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -87,6 +88,24 @@ def test_regret_of_a_perfect_and_of_a_bad_player(findings):
     assert (opening["positions"], opening["kept"], opening["dropped"]) == (2, 1, 7)
     assert (middle["positions"], middle["kept"], middle["dropped"]) == (1, 1, 0)
     assert (end["positions"], end["interval"], end["dropped"]) == (0, None, None)
+
+
+def test_the_perfect_player_gives_nothing_away(findings):
+    table = plain.table(2)
+    player = findings.measure.perfect_player(table)
+    white_to_move = Stones(1 << 3, 1, False, False)
+    for positions in (WON, (white_to_move, Stones(1, 1 << 3, True, False)), (Stones(0, 1, True, True),) * 2):
+        found = regret(player, 2, -6, positions, table=table, play_on=True)
+        assert (found.dropped, found.decisions >= len(positions)) == ((0,) * len(positions), True)
+
+
+def test_the_limit_is_that_of_the_openings(findings):
+    # On side 2 the centre wins by 7 and any other first move loses by 7: two random plies decide most games.
+    player = findings.measure.perfect_player(plain.table(2))
+    found = findings.measure.limit_entry(player, RandomAgent(), 2, 0, 64)
+    assert found["score"] > 0.75
+    assert found["score"] == pytest.approx((found["black"] + found["white"]) / 2)
+    assert 0.3 < findings.measure.limit_entry(player, player, 2, 0, 64)["score"] < 0.7
 
 
 def test_only_won_positions_are_judged(findings):
