@@ -198,7 +198,7 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any)
             known = f"there is {', '.join(levels)}; or give" if levels else "no level does; give"
             raise ValueError(f"no level {path_or_name!r} comes with {env_id}: {known} the path of a trained one")
         path, bare = levels[name], bare or path_or_name != name
-    network, parameters, _ = read_level(path, env_id)
+    network, parameters, header = read_level(path, env_id)
     build: Any  # the narrower type of either branch would not fit the call below
     if isinstance(network, TileNetwork):
         build = _tile_policy if bare else _tile_zero
@@ -209,7 +209,7 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any)
         if setting not in valid:
             raise ValueError(f"agent {path_or_name!r} has no setting {setting!r}: use {', '.join(valid)}")
     agent = build(env_id, network, parameters, **settings)
-    agent.name = str(path_or_name)
+    agent.name, agent.checksum = str(path_or_name), header.get("checksum")
     return agent
 
 

@@ -57,6 +57,7 @@ class Evaluation:
     decisions_per_second: float
     settings: dict[str, Any]
     versions: dict[str, str]
+    checkpoints: dict[str, str]  # checksums of the agents that were loaded from a level's file
     records: Games = dataclasses.field(repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -149,6 +150,7 @@ def evaluate(
         decisions_per_second=round(records.decisions / max(records.seconds, 1e-9), 1),
         settings={"seed": seed, "opening_plies": opening_plies, "max_plies": max_plies, "mirrored": mirrored},
         versions=versions(env),
+        checkpoints=checksums(entrants, labels),
         records=records,
     )
 
@@ -169,6 +171,12 @@ def resolve(env: Environment, agents: Sequence[Agent | str]) -> tuple[list[Agent
         labels.append(text if count == 0 else f"{text}#{count + 1}")
         entrants.append(load_agent_text(env, agent) if isinstance(agent, str) else agent)
     return entrants, tuple(labels)
+
+
+def checksums(agents: Sequence[Agent], labels: Sequence[str]) -> dict[str, str]:
+    """By label which parameters played, of those agents that have any and say so."""
+    found = {label: getattr(agent, "checksum", None) for label, agent in zip(labels, agents, strict=True)}
+    return {label: checksum for label, checksum in found.items() if checksum is not None}
 
 
 def versions(env: Environment) -> dict[str, str]:

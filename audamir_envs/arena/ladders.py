@@ -15,7 +15,7 @@ from audamir_envs import registry
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.loading import agent_names
 from audamir_envs.arena import ratings, seating
-from audamir_envs.arena.evaluation import plain, resolve, versions
+from audamir_envs.arena.evaluation import checksums, plain, resolve, versions
 from audamir_envs.arena.playing import Progress, check, play
 from audamir_envs.arena.records import Games
 from audamir_envs.core import Environment
@@ -48,6 +48,7 @@ class Ladder:
     seconds: float
     settings: dict[str, Any]
     versions: dict[str, str]
+    checkpoints: dict[str, str]  # checksums of the agents that were loaded from a level's file
     records: Games = dataclasses.field(repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -165,6 +166,7 @@ def ladder(
             "mirrored": mirrored,
         },
         versions=versions(env),
+        checkpoints=checksums(entrants, labels),
         records=records,
     )
 

@@ -4,13 +4,16 @@ import json
 
 import pytest
 from tally.environment import Tally
+from tally.scripted import Low
 
 from audamir_envs import arena
 
 
 @pytest.fixture(scope="module")
 def ladder():
-    return arena.ladder(Tally(), ["weak", "strong:slip=0.7", "strong"], games=8, opening_plies=1)
+    learned = Low()
+    learned.checksum = "0123abcd"  # as loading from a file sets it
+    return arena.ladder(Tally(), [learned, "strong:slip=0.7", "strong"], games=8, opening_plies=1)
 
 
 def test_order_and_figures(ladder):
@@ -31,6 +34,7 @@ def test_json(ladder):
     fields = json.loads(json.dumps(ladder.to_json()))
     assert fields["env"] == "tally-v0"
     assert fields["rating"] == ladder.rating
+    assert fields["checkpoints"] == {"weak": "0123abcd"}
     assert "records" not in fields
 
 

@@ -74,7 +74,13 @@ def folder(tmp_path, monkeypatch) -> Path:
 def test_a_complete_folder_has_no_faults_and_loads_by_name(folder) -> None:
     assert faults(folder) == []
     assert agent_names("stigmergy-v0")[-2:] == ("zero", "zero-policy")
-    assert make_agent("stigmergy-v0", "zero", simulations=2).name == "zero"
+    agent = make_agent("stigmergy-v0", "zero", simulations=2)
+    assert agent.name == "zero"
+    # Results of matches name the parameters by it.
+    assert (
+        agent.checksum
+        == checkpoints.read_level(folder / "stigmergy-v0/zero.safetensors", "stigmergy-v0")[2]["checksum"]
+    )
 
 
 def test_faults_are_found(folder) -> None:
