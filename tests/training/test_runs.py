@@ -132,6 +132,21 @@ def test_minutes_count_all_sittings(tmp_path) -> None:
     assert 60 <= storage.read_facts(tmp_path / STATE)["progress"]["seconds"] < 70
 
 
+@pytest.mark.skipif(storage.fcntl is None, reason="this system has no locks of that kind")
+def test_two_processes_cannot_train_in_one_folder(tmp_path) -> None:
+    sitting(tmp_path, Counting(), iterations=2)
+    before = (tmp_path / STATE).read_bytes()
+    with (
+        storage.alone(tmp_path),
+        pytest.raises(ValueError, match=r"another process trains in .*, or use another --out"),
+    ):
+        sitting(tmp_path, Counting(), iterations=5)
+    assert (tmp_path / STATE).read_bytes() == before
+    assert [line["iteration"] for line in metrics.read(tmp_path)] == [1, 2]
+    sitting(tmp_path, Counting(), iterations=3)  # it is free again
+    assert (tmp_path / STATE).read_bytes() != before
+
+
 def test_a_damaged_state_is_an_error_and_stays(tmp_path) -> None:
     sitting(tmp_path, Counting(), iterations=3)
     whole = (tmp_path / STATE).read_bytes()

@@ -21,7 +21,7 @@ def train(arguments: Sequence[str]) -> int:
     """Train a level by self-play, or go on with a run.
 
     Returns: 0; 130 or 143 after SIGINT or SIGTERM (the state is saved then too).
-    Raises: ValueError for settings that are not valid; CheckpointError, OSError as ``runs.Run.go``.
+    Raises: ValueError for settings that are not valid; CheckpointError, ValueError, OSError as ``runs.Run.go``.
     """
     parser = _parser("train", _TRAIN_DESCRIPTION, _TRAIN_EXAMPLE)
     parser.usage = "audamir train [-h] [--preset {quick,small,full}] --out DIR [--SETTING VALUE ...] ENV"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import signal
 import time
@@ -110,11 +111,13 @@ class Run:
     def go(self) -> int:
         """Trains until the minutes are used up or a signal comes. Returns: 0, or 128 plus the signal's number.
 
-        Raises: CheckpointError when the folder's state is damaged or of another program; OSError when it cannot save.
+        Raises: CheckpointError when the folder's state is damaged or of another program; ValueError: another process
+        trains there; OSError when it cannot save.
         """
         handlers = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
-            return self._go()
+            with storage.alone(self.folder) if devices.is_writer() else contextlib.nullcontext():
+                return self._go()
         except OSError as error:
             why = error.strerror or str(error)
             raise OSError(

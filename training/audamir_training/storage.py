@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows, where nothing keeps a second process out
+    fcntl = None  # type: ignore[assignment]
 
 import jax
 import numpy as np
@@ -12,6 +20,24 @@ import numpy as np
 from audamir_envs.agents.checkpoints import CheckpointError, read_tensors, write_tensors
 
 FORMAT = "audamir-run-1"
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keeps other processes out of a run's folder, for two would undo each other's work; a killed one lets go.
+
+    Raises: ValueError: another process is in there; OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        if fcntl:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ValueError(
+                    f"another process trains in {folder}: wait until it has ended, or use another --out"
+                ) from None
+        yield
 
 
 def save_state(path: str | os.PathLike[str], state: Any, facts: dict[str, Any]) -> None:
