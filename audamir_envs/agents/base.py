@@ -25,6 +25,7 @@ class BatchAgent:
     """Base of agents: ``act`` by jit and vmap; override ``act_batch`` where a batch can be searched together."""
 
     name: str = "agent"
+    env_id: str = ""  # the game it plays; empty: any
     checksum: str | None = None  # of the parameters of a learned agent that was loaded from a file
     block: int | None = None  # the most states for which it decides fastest at once; None: the more, the better
 

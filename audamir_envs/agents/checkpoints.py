@@ -29,6 +29,8 @@ from audamir_envs.agents.zero import Zero, ZeroPolicy
 from audamir_envs.core import Environment
 
 FORMAT = "audamir-level-1"
+_PLAIN = ("format", "env", "env_version", "checksum")  # fields of a level's header that are no JSON
+_MOST = 2**16  # of whatever is counted: channels, simulations, ...
 
 Config = HexConfig | TileConfig
 Network = HexNetwork | TileNetwork
@@ -116,31 +118,48 @@ def _observation(env_id: str) -> list[Any]:
 def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[Network, Any, dict[str, Any]]:
     """(network, parameters, header) of a level for a game. Raises: FileNotFoundError, CheckpointError."""
     arrays, raw = read_tensors(path)
-    if raw.get("format") != FORMAT:
-        raise CheckpointError(f"{path} is no level of this suite: its format is {raw.get('format')!r}, not {FORMAT!r}")
-    if raw["env"] != env_id:
-        raise CheckpointError(f"{path} is a level of {raw['env']}, not of {env_id}")
+    header = _header(path, raw)
+    if header["env"] != env_id:
+        raise CheckpointError(f"{path} is a level of {header['env']}, not of {env_id}")
     env = registry.make(env_id)
-    if raw["env_version"] != env.version:
-        raise CheckpointError(f"{path} was made for version {raw['env_version']} of {env_id}; this is {env.version}")
-    plain = ("format", "env", "env_version", "checksum")
-    header = {name: text if name in plain else json.loads(text) for name, text in raw.items()}
+    if header["env_version"] != env.version:
+        raise CheckpointError(f"{path} was made for version {header['env_version']} of {env_id}; this is {env.version}")
     observation = _observation(env_id)
     if header["observation"] != observation:
         raise CheckpointError(
             f"{path} expects observations {header['observation']}; those of {env_id} are {observation}"
         )
-    network = _network(_config(path, header["network"]))
-    parameters = unflatten(arrays)
+    config = _config(path, header["network"])
+    if isinstance(config, HexConfig) != (len(env.observation_shape) == 3):
+        raise CheckpointError(f"{path} has a network {config.architecture!r}, which cannot play {env_id}")
+    network = _network(config)
     expected = jax.eval_shape(lambda key: _fresh(network, env, key), jax.random.key(0))
     wanted = {name: (leaf.shape, leaf.dtype) for name, leaf in _named(expected)}
-    found = {name: (leaf.shape, leaf.dtype) for name, leaf in _named(parameters)}
+    found = {name: (leaf.shape, leaf.dtype) for name, leaf in arrays.items()}
     for name in sorted(wanted.keys() | found.keys()):
         if wanted.get(name) != found.get(name):
             raise CheckpointError(
                 f"{path}: parameter {name} is {found.get(name, 'missing')}, not {wanted.get(name, 'in use')}"
             )
-    return network, parameters, header
+        if not np.isfinite(arrays[name]).all():
+            raise CheckpointError(f"{path}: parameter {name} has values that are no finite numbers")
+    return network, unflatten(arrays), header
+
+
+def _header(path: str | os.PathLike[str], raw: Mapping[str, str]) -> dict[str, Any]:
+    """A level's header with its fields read. Raises: CheckpointError."""
+    if raw.get("format") != FORMAT:
+        raise CheckpointError(f"{path} is no level of this suite: its format is {raw.get('format')!r}, not {FORMAT!r}")
+    missing = {*_PLAIN, "observation", "network"} - raw.keys()
+    if missing:
+        raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}")
+    header: dict[str, Any] = {}
+    for name, text in raw.items():
+        try:
+            header[name] = text if name in _PLAIN else json.loads(text)
+        except ValueError:
+            raise CheckpointError(f"{path} is damaged: {name} in its header is no JSON") from None
+    return header
 
 
 def _named(tree: Any) -> list[tuple[str, Any]]:
@@ -149,12 +168,27 @@ def _named(tree: Any) -> list[tuple[str, Any]]:
 
 
 def _config(path: str | os.PathLike[str], fields: Any) -> Config:
+    """The configuration of a header's ``network``. Raises: CheckpointError."""
     kinds = {kind.__dataclass_fields__["architecture"].default: kind for kind in (HexConfig, TileConfig)}
-    kind = kinds.get(fields.get("architecture"))
-    if kind is None or set(fields) != {field.name for field in dataclasses.fields(kind)}:
+    architecture = fields.get("architecture") if isinstance(fields, dict) else None
+    if not isinstance(architecture, str) or architecture not in kinds:
         known = ", ".join(map(repr, kinds))
-        raise CheckpointError(f"{path} has a network {fields.get('architecture')!r}; this version reads {known}")
+        raise CheckpointError(f"{path} has a network {architecture!r}; this version reads {known}")
+    kind = kinds[architecture]
+    if set(fields) != {field.name for field in dataclasses.fields(kind)}:
+        raise CheckpointError(f"{path} is damaged: the fields of its network are not those of {architecture!r}")
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
+    counts = [value for name, value in values.items() if name not in ("architecture", "features", "scales")]
+    if not all(type(value) is int and 0 < value <= _MOST for value in counts):
+        raise CheckpointError(f"{path} is damaged: the sizes of its network are not from 1 to {_MOST}")
+    if kind is HexConfig:
+        planes, features, scales = values["planes"], values["features"], values["scales"]
+        whole = isinstance(features, tuple) and all(type(value) is int and 0 <= value < planes for value in features)
+        finite = isinstance(scales, tuple) and all(
+            type(value) in (int, float) and math.isfinite(value) for value in scales
+        )
+        if not (whole and finite and len(features) == len(scales) == planes):
+            raise CheckpointError(f"{path} is damaged: its network does not say how {planes} planes are read")
     return kind(**values)
 
 
@@ -179,7 +213,7 @@ def shipped(env_id: str) -> dict[str, Path]:
     return {path.stem: path for path in sorted((shipped_folder() / env_id).glob("*.safetensors"))}
 
 
-def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any) -> BatchAgent:
+def load_agent(env_or_id: Environment | str, path_or_name: str, /, **settings: Any) -> BatchAgent:
     """The agent of a shipped level's name (``zero``, ``zero-policy``) or of a file.
 
     Settings of ``zero``: ``simulations`` (64), ``considered`` (16), ``noise`` (0; 1 draws from the improved policy).
@@ -189,9 +223,11 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any)
     env_id = env_or_id if isinstance(env_or_id, str) else env_or_id.id
     levels = shipped(env_id)
     path: str | os.PathLike[str] = path_or_name
-    bare = settings.pop("policy", False)
+    bare = settings.get("policy", False)
     if not isinstance(bare, bool):
         raise ValueError(f"policy={bare!r} is not valid: use True or False")
+    if "policy" in settings and not bare and path_or_name.endswith("-policy"):
+        raise ValueError(f"policy=False is not valid for {path_or_name}: use {path_or_name.removesuffix('-policy')}")
     if path_or_name in levels or path_or_name.removesuffix("-policy") in levels or not is_path(path_or_name):
         name = path_or_name.removesuffix("-policy")
         if name not in levels:
@@ -204,11 +240,13 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, **settings: Any)
         build = _tile_policy if bare else _tile_zero
     else:
         build = _policy if bare else _searching
+    settings.pop("policy", None)
     valid = list(inspect.signature(build).parameters)[3:]
     for setting in settings:
         if setting not in valid:
             raise ValueError(f"agent {path_or_name!r} has no setting {setting!r}: use {', '.join(valid)}")
     agent = build(env_id, network, parameters, **settings)
+    agent.env_id = env_id
     agent.name, agent.checksum = str(path_or_name), header.get("checksum")
     return agent
 
@@ -218,7 +256,8 @@ def _searching(
 ) -> Zero:
     _check_positive(simulations=simulations, considered=considered)
     _check_from_zero(noise=noise)
-    return Zero(env_id, network, parameters, SearchConfig(simulations, min(considered, simulations)), float(noise))
+    config = SearchConfig(int(simulations), int(min(considered, simulations)))
+    return Zero(env_id, network, parameters, config, float(noise))
 
 
 def _policy(env_id: str, network: HexNetwork, parameters: Any, temperature: float = 0.0) -> ZeroPolicy:
@@ -231,7 +270,7 @@ def _tile_zero(
 ) -> TileZero:
     _check_positive(considered=considered, futures=futures)
     _check_from_zero(scale=scale)
-    return TileZero(env_id, network, parameters, considered, futures, float(scale))
+    return TileZero(env_id, network, parameters, int(considered), int(futures), float(scale))
 
 
 def _tile_policy(env_id: str, network: TileNetwork, parameters: Any, temperature: float = 0.0) -> TilePolicy:
@@ -242,11 +281,12 @@ def _tile_policy(env_id: str, network: TileNetwork, parameters: Any, temperature
 
 def _check_positive(**values: Any) -> None:
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name}={value!r} is not valid: use an integer from 1")
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value <= _MOST:
+            raise ValueError(f"{name}={value!r} is not valid: use an integer from 1 to {_MOST}")
 
 
 def _check_from_zero(**values: Any) -> None:
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-            raise ValueError(f"{name}={value!r} is not valid: use a number from 0")
+        number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        if not number or not 0 <= value <= 1e9:
+            raise ValueError(f"{name}={value!r} is not valid: use a number from 0 to 1e9")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from audamir_envs import registry
-from audamir_envs.agents.base import Agent, RandomAgent
+from audamir_envs.agents.base import Agent, BatchAgent, RandomAgent
 from audamir_envs.agents.callable import from_callable
 from audamir_envs.core import Environment
 
@@ -26,20 +26,25 @@ def agent_names(env_or_id: Environment | str) -> tuple[str, ...]:
     return ("random", *_scripted(env_id), *_shipped(env_id))
 
 
-def make_agent(env_or_id: Environment | str, name: str, **settings: Any) -> Agent:
+def make_agent(env_or_id: Environment | str, name: str | os.PathLike[str], /, **settings: Any) -> Agent:
     """The agent of a name: ``random``, a scripted level, ``zero``, ``zero-policy``, or the path of a checkpoint.
 
     Args: env_or_id: an agent plays under any options of its game, so its id is enough; settings: the agent's own.
     Raises: ValueError naming the valid ids, names or settings; TypeError: a name that is no text.
     """
     env_id = _id_of(env_or_id)
+    if isinstance(name, os.PathLike):
+        name = os.path.join(os.curdir, os.fspath(name))  # never a level's name
     if not isinstance(name, str):
         raise TypeError(f"the name of an agent is a string, not {type(name).__name__}")
     scripted = _scripted(env_id)
     if name == "random":
         return _build(name, RandomAgent, settings)
     if name in scripted:
-        return _build(name, scripted[name], settings)
+        agent = _build(name, scripted[name], settings)
+        if isinstance(agent, BatchAgent):
+            agent.env_id = env_id
+        return agent
     if name in LEARNED or is_path(name) or name in _shipped(env_id):
         return _checkpoints().load_agent(env_or_id, name, **settings)
     raise ValueError(
@@ -96,6 +101,8 @@ def parse_agent(text: str) -> tuple[str, dict[str, Any]]:
         setting, equals, value = part.partition("=")
         if not equals or not setting.isidentifier() or not value:
             raise ValueError(f"agent {text!r}: {part!r} is not written as setting=value")
+        if setting in settings:
+            raise ValueError(f"agent {text!r} gives {setting} twice")
         settings[setting] = _value(value)
     return name, settings
 

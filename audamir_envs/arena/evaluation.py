@@ -163,6 +163,9 @@ def resolve(env: Environment, agents: Sequence[Agent | str]) -> tuple[list[Agent
     for agent in agents:
         if not isinstance(agent, str) and not (hasattr(agent, "name") and callable(getattr(agent, "act", None))):
             raise TypeError(f"{agent!r} is no agent: use a level, an object with name and act, or from_callable(fn)")
+        game = getattr(agent, "env_id", "")
+        if game not in ("", env.id):
+            raise ValueError(f"agent {agent.name!r} plays {game}, not {env.id}")  # type: ignore[union-attr]
     entrants: list[Agent] = []
     labels: list[str] = []
     written = [agent if isinstance(agent, str) else agent.name for agent in agents]

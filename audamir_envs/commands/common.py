@@ -97,7 +97,7 @@ def check_writable(path: str | None) -> None:
     if not path:
         raise ValueError("the path of a file to write is empty")
     folder = os.path.dirname(os.path.abspath(path))
-    if os.path.isdir(path):
+    if os.path.isdir(path) or path.endswith(os.sep):
         raise IsADirectoryError(f"{path} is a folder, not a file")
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 
 from audamir_envs import arena
 from audamir_envs.commands import common
@@ -30,6 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     common.check_writable(arguments.plot)
     if arguments.plot:
         arena.check_plot(arguments.plot)
+        if arguments.json and os.path.realpath(arguments.json) == os.path.realpath(arguments.plot):
+            raise ValueError(f"--json and --plot both name {arguments.plot}: use two files")
     env = common.make_environment(arguments)
     with common.progress_bar(env.id) as progress:
         result = arena.ladder(env, arguments.agents or None, progress=progress, **common.match_settings(arguments))

@@ -66,6 +66,14 @@ def test_bad_texts(text):
         parse_agent(text)
 
 
+def test_a_setting_is_given_once_and_is_no_argument_of_the_function():
+    with pytest.raises(ValueError, match=r"'strong:slip=0\.1,slip=0\.2' gives slip twice"):
+        load_agent_text("tally-v0", "strong:slip=0.1,slip=0.2")
+    for name in ("name", "env_or_id"):
+        with pytest.raises(ValueError, match=f"no setting '{name}'"):
+            load_agent_text("tally-v0", f"strong:{name}=x")
+
+
 def test_text_of_a_level_with_a_setting_that_is_none():
     with pytest.raises(ValueError, match="'slip' is not written as setting=value"):
         load_agent_text("tally-v0", "strong:slip")

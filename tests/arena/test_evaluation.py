@@ -247,6 +247,7 @@ def test_bad_arguments():
         ({"games": 4, "batch": 0}, "batch must be"),
         ({"games": 4, "seed": -1}, "seed must be"),
         ({"games": 4, "seed": 2**63}, "seed must be"),
+        ({"games": 10**11}, "games must be a whole number from 1 to 10000000"),
     ):
         with pytest.raises(ValueError, match=message):
             arena.evaluate(Tally(), two, **arguments)
@@ -258,6 +259,8 @@ def test_bad_arguments():
         arena.evaluate(Tally(), ["nobody", "weak"], games=2)
     with pytest.raises(ValueError, match="no setting 'depth': its settings are slip"):
         arena.evaluate(Tally(), ["strong:depth=2", "weak"], games=2)
+    with pytest.raises(ValueError, match="agent 'strong' plays colony-v0, not tally-v0"):
+        arena.evaluate(Tally(), [agents.make_agent("colony-v0", "strong"), "weak"], games=2)
     with pytest.raises(TypeError, match="5 is no agent: use a level, an object with name and act"):
         arena.evaluate(Tally(), [5, "weak"], games=2)
 

@@ -215,6 +215,15 @@ def test_ladder(audamir, tmp_path):
     code, out, err = audamir("ladder", "tally-v0", "weak", "strong", "--plot", "ladder.doc")
     assert (code, out) == (2, "")
     assert ".png, .svg or .pdf" in err
+    for words, message in (
+        (("--json", str(files[1]), "--plot", str(files[1])), "--json and --plot both name"),
+        (("--json", f"{tmp_path}/new/"), "new/ is a folder, not a file"),
+    ):
+        before = files[1].read_bytes()
+        code, out, err = audamir("ladder", "tally-v0", "weak", "strong", *words)
+        assert (code, out) == (2, "")
+        assert message in err
+        assert files[1].read_bytes() == before
 
 
 @pytest.mark.slow

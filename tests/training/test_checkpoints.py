@@ -1,5 +1,7 @@
 """Levels on disk: what is written is read, and what does not belong is refused by name."""
 
+import json
+
 import jax
 import numpy as np
 import pytest
@@ -65,11 +67,22 @@ def test_settings_are_checked(level) -> None:
     with pytest.raises(ValueError, match="temperature=-1"):
         load_agent(env, str(path), policy=True, temperature=-1.0)
 
+    with pytest.raises(ValueError, match="simulations=1000000 is not valid: use an integer from 1 to 65536"):
+        load_agent(env, str(path), simulations=1_000_000)
+    with pytest.raises(ValueError, match="is not valid: use a number from 0"):
+        load_agent(env, str(path), noise=10**400)
+    with pytest.raises(ValueError, match="no setting 'path_or_name'"):
+        load_agent(env, str(path), path_or_name="x")
+    numbers = load_agent(env, str(path), simulations=np.int64(3), noise=np.float32(0.5))
+    assert (numbers.config.simulations, numbers.noise) == (3, 0.5)
+    assert make_agent(env, path, policy=True).env_id == env.id  # a path that is no text
 
-def rewritten(path, target, **changes):
+
+def rewritten(path, target, drop=(), change=lambda arrays: arrays, **changes):
     arrays, header = read_tensors(path)
     del header["checksum"]
-    write_tensors(target, arrays, header | changes)
+    header = {name: value for name, value in header.items() if name not in drop}
+    write_tensors(target, change(arrays), header | changes)
     return target
 
 
@@ -91,6 +104,56 @@ def test_what_does_not_belong_is_refused_by_name(level, tmp_path) -> None:
         read_level(rewritten(path, tmp_path / "e", format="other"), env.id)
     with pytest.raises(FileNotFoundError):
         read_level(tmp_path / "none.safetensors", env.id)
+
+
+def with_one_value(value):
+    def change(arrays):
+        name = sorted(arrays)[-1]
+        return arrays | {
+            name: np.where(np.arange(arrays[name].size).reshape(arrays[name].shape) == 0, value, arrays[name])
+        }
+
+    return change
+
+
+@pytest.mark.parametrize("value", [np.float32(np.nan), np.float32(np.inf)])
+def test_parameters_that_are_no_numbers_are_refused(level, tmp_path, value) -> None:
+    env, path, _ = level
+    with pytest.raises(CheckpointError, match=r"nan\.safetensors: parameter .* has values that are no finite numbers"):
+        read_level(rewritten(path, tmp_path / "nan.safetensors", change=with_one_value(value)), env.id)
+
+
+def test_every_damaged_header_is_named(level, tmp_path) -> None:
+    env, path, _ = level
+    target = tmp_path / "x.safetensors"
+    for field in ("env", "env_version", "network", "observation"):
+        with pytest.raises(CheckpointError, match=f"x.safetensors is damaged: its header lacks {field}"):
+            read_level(rewritten(path, target, drop=[field]), env.id)
+    for field in ("network", "observation", "more"):
+        with pytest.raises(CheckpointError, match=f"x.safetensors is damaged: {field} in its header is no JSON"):
+            read_level(rewritten(path, target, **{field: "{"}), env.id)
+    network = json.loads(read_tensors(path)[1]["network"])
+    for fields, message in (
+        ([], "network None; this version reads"),
+        (network | {"architecture": ["hex-1"]}, "this version reads"),
+        (network | {"more": 1}, "the fields of its network are not those of 'hex-1'"),
+        (network | {"channels": 0}, "sizes of its network"),
+        (network | {"channels": "4"}, "sizes of its network"),
+        (network | {"kinds": 10**9}, "sizes of its network"),
+        (network | {"features": [-1, *network["features"][1:]]}, "how 16 planes are read"),
+        (network | {"scales": network["scales"][1:]}, "how 16 planes are read"),
+        (network | {"scales": [float("nan"), *network["scales"][1:]]}, "how 16 planes are read"),
+        (network | {"scales": ["a", *network["scales"][1:]]}, "how 16 planes are read"),
+    ):
+        with pytest.raises(CheckpointError, match=f"x.safetensors .*{message}"):
+            read_level(rewritten(path, target, network=json.dumps(fields)), env.id)
+    tiles = json.dumps({"channels": 4, "blocks": 1, "pairs": 2, "architecture": "tiles-1"})
+    with pytest.raises(CheckpointError, match="network 'tiles-1', which cannot play stigmergy-v0"):
+        read_level(rewritten(path, target, network=tiles), env.id)
+    with pytest.raises(CheckpointError, match="parameter"):  # one name inside another
+        read_level(
+            rewritten(path, target, change=lambda a: a | {f"{name}/x": a[name] for name in sorted(a)[:1]}), env.id
+        )
 
 
 def test_every_kind_of_damage_is_seen(level, tmp_path) -> None:
