@@ -96,7 +96,8 @@ def unflatten(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
 def save_level(path: str | os.PathLike[str], env: Environment, config: Config, parameters: Any, **facts: Any) -> None:
     """Writes a level.
 
-    Args: env: any environment of its game; facts: what else the header says (budget, commit, results), JSON each.
+    Args: env: any environment of its game; facts: what else the header says (budget, commit, results), JSON each;
+    ``play`` among them holds defaults for the settings of its agents, see ``load_agent``.
     Raises: OSError.
     """
     header = {
@@ -143,7 +144,25 @@ def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[Network, Any,
             )
         if not np.isfinite(arrays[name]).all():
             raise CheckpointError(f"{path}: parameter {name} has values that are no finite numbers")
+    header.setdefault("play", {})
+    try:
+        check_play(env_id, header["play"])
+    except ValueError as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from None
     return network, unflatten(arrays), header
+
+
+def check_play(env_id: str, settings: Any) -> None:
+    """Whether these are defaults that a level of a game may have for its agents' settings.
+
+    Raises: ValueError naming the valid ones.
+    """
+    hexagonal = len(registry.make(env_id).observation_shape) == 3
+    builders = (_policy, _searching) if hexagonal else (_tile_policy, _tile_zero)
+    valid = {name for build in builders for name in list(inspect.signature(build).parameters)[3:]}
+    known = isinstance(settings, dict) and settings.keys() <= valid
+    if not known or not all(type(value) in (int, float) for value in settings.values()):
+        raise ValueError(f"play={settings!r} is not valid: use numbers for {', '.join(sorted(valid))}")
 
 
 def _header(path: str | os.PathLike[str], raw: Mapping[str, str]) -> dict[str, Any]:
@@ -217,7 +236,8 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, /, **settings: A
     """The agent of a shipped level's name (``zero``, ``zero-policy``) or of a file.
 
     Settings of ``zero``: ``simulations`` (64), ``considered`` (16), ``noise`` (0; 1 draws from the improved policy).
-    Of ``zero-policy``: ``temperature`` (0). A file plays with search, or as the bare policy with ``policy=True``.
+    Of ``zero-policy``: ``temperature`` (0). A file plays with search, or as the bare policy with ``policy=True``. Where
+    a level's header has other values under ``play``, because it was measured to play better so, these are the defaults.
     Raises: ValueError (of which CheckpointError is one) naming what is valid; FileNotFoundError.
     """
     env_id = env_or_id if isinstance(env_or_id, str) else env_or_id.id
@@ -242,10 +262,11 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, /, **settings: A
         build = _policy if bare else _searching
     settings.pop("policy", None)
     valid = list(inspect.signature(build).parameters)[3:]
+    own = {name: value for name, value in header["play"].items() if name in valid}
     for setting in settings:
         if setting not in valid:
             raise ValueError(f"agent {path_or_name!r} has no setting {setting!r}: use {', '.join(valid)}")
-    agent = build(env_id, network, parameters, **settings)
+    agent = build(env_id, network, parameters, **own | settings)
     agent.env_id = env_id
     agent.name, agent.checksum = str(path_or_name), header.get("checksum")
     return agent

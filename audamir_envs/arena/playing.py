@@ -123,14 +123,14 @@ def play(
 
 
 _LEAST = {"games": 1, "seed": 0, "opening_plies": 0, "max_plies": 1, "batch": 1}
-_MOST = {"games": 10_000_000}  # what is kept of every game must fit into memory
+_MOST = dict.fromkeys(_LEAST, 2**63 - 1) | {"games": 10_000_000}  # what is kept of every game must fit into memory
 
 
 def check(**numbers: Any) -> None:
     """Refuses bad ``games``, ``seed``, ... (None: left to its default). Raises: ValueError naming the valid ones."""
     for name, value in numbers.items():
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        least, most = _LEAST[name], _MOST.get(name, 2**63 - 1)
+        least, most = _LEAST[name], _MOST[name]
         if value is not None and not (whole and least <= value <= most):
             raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value!r}")
 

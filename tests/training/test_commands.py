@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import jax
 import pytest
@@ -54,6 +55,41 @@ def test_export_writes_a_level_and_its_card(trained, tmp_path, more: list[str], 
     env = audamir_envs.make("stigmergy-v0", side=2)
     state = env.init(jax.random.key(0))
     assert bool(state.legal_action_mask[jax.jit(agent.act)(state, jax.random.key(1))])
+
+
+@pytest.mark.parametrize("more", [[], ["--last"]])
+def test_a_level_has_defaults_of_its_own(trained, tmp_path, more: list[str]) -> None:
+    commands.export([str(trained), str(tmp_path), "--play", "considered=3,temperature=0.5", *more])
+    path = str(tmp_path / "zero.safetensors")
+    assert (
+        "\n- Plays with `considered=3`, `temperature=0.5` unless told otherwise\n" in (tmp_path / "card.md").read_text()
+    )
+    assert make_agent("stigmergy-v0", path).config.considered == 3
+    assert make_agent("stigmergy-v0", path, considered=5).config.considered == 5
+    assert make_agent("stigmergy-v0", path, policy=True).temperature == 0.5
+    before = Path(path).read_bytes()
+    for text, message in (
+        ("depth=3", "use numbers for considered, noise, simulations, temperature"),
+        ("considered=much", "use numbers for"),
+        ("considered", "'considered' is not written as setting=value"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            commands.export([str(trained), str(tmp_path), "--play", text])
+    assert Path(path).read_bytes() == before
+
+
+def test_a_card_with_words_by_hand_is_not_overwritten(trained, tmp_path) -> None:
+    commands.export([str(trained), str(tmp_path)])
+    commands.export([str(trained), str(tmp_path), "--last"])  # as it was written: nothing is lost
+    card, level = tmp_path / "card.md", tmp_path / "zero.safetensors"
+    card.write_text(card.read_text() + "\nWeak in the corners.\n")
+    before = level.read_bytes()
+    with pytest.raises(FileExistsError, match=r"card\.md is not as export wrote it beside zero\."):
+        commands.export([str(trained), str(tmp_path)])
+    with pytest.raises(FileExistsError, match=r"beside other\.safetensors"):
+        commands.export([str(trained), str(tmp_path / "other.safetensors")])
+    assert "Weak in the corners" in card.read_text()
+    assert level.read_bytes() == before
 
 
 def test_a_card_says_that_nothing_was_measured_and_names_no_foreign_commit(trained, tmp_path, monkeypatch) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from audamir_envs.agents.loading import parse_agent
 from audamir_envs.cli import Parser
 from audamir_training import presets
 from audamir_training.settings import AlphaZeroSettings, PPOSettings, RunSettings
@@ -75,16 +76,18 @@ def plot(arguments: Sequence[str]) -> int:
 def export(arguments: Sequence[str]) -> int:
     """Write a run's level and its card.
 
-    Raises: FileNotFoundError, CheckpointError, OSError.
+    Raises: FileNotFoundError, FileExistsError, CheckpointError, ValueError, OSError as ``exporting.export``.
     """
     parser = _parser("export", "Writes a run's level and its card.", "audamir export runs/c1 levels/colony-v0")
     parser.add_argument("run", type=Path, metavar="DIR", help="the run's folder")
     parser.add_argument("target", type=Path, metavar="TO", help="a folder, or a file that ends in .safetensors")
     parser.add_argument("--last", action="store_true", help="the newest parameters, not the best measured")
+    parser.add_argument("--play", metavar="SETTING=VALUE,...", help="the level's own defaults, such as considered=4")
     args = parser.parse_args(arguments)
     from audamir_training import exporting
 
-    for path in exporting.export(args.run, args.target, last=args.last):
+    play = parse_agent(f"zero:{args.play}")[1] if args.play is not None else None
+    for path in exporting.export(args.run, args.target, last=args.last, play=play):
         print(path)
     return 0
 

@@ -8,35 +8,42 @@ from pathlib import Path
 from typing import Any
 
 from audamir_envs import __version__, files
-from audamir_envs.agents.checkpoints import read_tensors, write_tensors
+from audamir_envs.agents.checkpoints import check_play, read_tensors, write_tensors
 from audamir_training import metrics, presets, storage
 from audamir_training.commands import build
 from audamir_training.runs import BEST, STATE
 
 
-def export(folder: Path, target: Path, last: bool = False) -> tuple[Path, Path]:
+def export(folder: Path, target: Path, last: bool = False, play: dict[str, Any] | None = None) -> tuple[Path, Path]:
     """Writes the level (``zero.safetensors`` where the target is a folder) and ``card.md`` beside it.
 
-    Args: last: the newest parameters instead of the best measured ones.
-    Raises: FileNotFoundError for a folder without a run; CheckpointError; OSError.
+    Args: last: the newest parameters instead of the best measured ones; play: the level's own defaults for its agents'
+    settings, such as {"considered": 4}.
+    Raises: FileNotFoundError for a folder without a run; FileExistsError for a card that somebody has written on;
+    CheckpointError; ValueError: other settings; OSError.
     """
-    path = target if target.suffix == ".safetensors" else target / "zero.safetensors"
-    if last or not (folder / BEST).is_file():
-        _newest(folder, path)
-    else:
-        arrays, header = read_tensors(folder / BEST)
-        header.pop("checksum", None)
-        write_tensors(path, arrays, header | {"commit": json.dumps(_commit())})
-    card = path.parent / "card.md"
-    files.write_text(card, _card(path))
-    return path, card
-
-
-def _newest(folder: Path, path: Path) -> None:
     state_path = folder / STATE
     if not state_path.is_file():
         raise FileNotFoundError(f"{folder} holds no run: there is no {STATE}")
     facts = storage.read_facts(state_path)
+    check_play(facts["env"], play or {})
+    path = target if target.suffix == ".safetensors" else target / "zero.safetensors"
+    card = path.parent / "card.md"
+    if card.is_file() and not (path.is_file() and card.read_text() == _card(path)):
+        raise FileExistsError(f"{card} is not as export wrote it beside {path.name}: move it away first")
+    if last or not (folder / BEST).is_file():
+        _newest(folder, path, facts, play)
+    else:
+        arrays, header = read_tensors(folder / BEST)
+        header.pop("checksum", None)
+        header |= {"commit": json.dumps(_commit())} | ({"play": json.dumps(play)} if play else {})
+        write_tensors(path, arrays, header)
+    files.write_text(card, _card(path))
+    return path, card
+
+
+def _newest(folder: Path, path: Path, facts: dict[str, Any], play: dict[str, Any] | None) -> None:
+    state_path = folder / STATE
     algorithm = build(presets.settings_class(facts["algorithm"])(**facts["settings"]))
     state, _ = storage.load_state(state_path, algorithm.start())
     lines = [line for line in metrics.read(folder) if line["kind"] == "evaluation"]
@@ -47,7 +54,7 @@ def _newest(folder: Path, path: Path) -> None:
         "iterations": algorithm.iteration(state),
     }
     known = {"budget": budget, "settings": facts["settings"], "results": newest, "commit": _commit()}
-    algorithm.export(path, algorithm.player(state), known)
+    algorithm.export(path, algorithm.player(state), known | ({"play": play} if play else {}))
 
 
 def _commit() -> str:
@@ -87,12 +94,14 @@ def describe(name: str, facts: dict[str, Any], machine: str = "") -> list[str]:
         given |= {"iterations": facts["budget"]["iterations"], "minutes": 100_000}
     changed = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
     source = facts["commit"]
+    defaults = ", ".join(f"`{name}={value}`" for name, value in facts.get("play", {}).items())
     return [
         f"# {name} for {facts['env']}",
         "",
         f"- Environment: `{facts['env']}`, version {facts['env_version']}",
         f"- Network: {network}; {facts['parameters']:,} parameters",
         f"- Training: {' '.join(trained)}; {source if source.startswith('version') else f'commit {source}'}",
+        *([f"- Plays with {defaults} unless told otherwise"] if defaults else []),
         f"- Reproduce: `audamir train {facts['env']} {changed} --out runs/again`",
     ]
 
