@@ -23,12 +23,13 @@ from levels_plan import Match, learned, plan
 import audamir_envs
 from audamir_envs import arena, files
 from audamir_envs.agents.base import Agent, RandomAgent
-from audamir_envs.agents.checkpoints import read_level, shipped
+from audamir_envs.agents.checkpoints import read_level
 from audamir_envs.agents.loading import load_agent_text, parse_agent
-from audamir_envs.commands.common import progress_bar, whole
+from audamir_envs.commands.common import check_writable, progress_bar, whole
 from audamir_envs.core import Environment
 
-LADDER = pathlib.Path(__file__).parent / "ladder"
+LADDER = pathlib.Path(__file__).resolve().parent / "ladder"
+LEVELS = LADDER.parents[1] / "checkpoints"
 
 
 def find_level(env_id: str, given: pathlib.Path | None) -> tuple[pathlib.Path, str]:
@@ -36,8 +37,9 @@ def find_level(env_id: str, given: pathlib.Path | None) -> tuple[pathlib.Path, s
 
     Raises: ValueError where none ships with the game, or for a file that is no level of it; FileNotFoundError.
     """
-    path = given or shipped(env_id).get("zero")
-    if path is None:
+    # That of the checkout: an installed copy of the package may hold another one.
+    path = given or LEVELS / env_id / "zero.safetensors"
+    if not given and not path.is_file():
         raise ValueError(f"no level ships with {env_id}: name one by --level FILE.safetensors")
     return path, read_level(path, env_id)[2]["checksum"]
 
@@ -48,7 +50,9 @@ def read(path: pathlib.Path, env_id: str) -> dict[str, Any]:
         return {"env": env_id, "machines": {}, "matches": []}
     try:
         found = json.loads(path.read_text())
-        if found["env"] == env_id and isinstance(found["machines"], dict) and isinstance(found["matches"], list):
+        for entry in found["matches"]:
+            _ = entry["match"]["entrants"], entry["result"]["score"], entry["level"]
+        if found["env"] == env_id and isinstance(found["machines"], dict):
             return found
     except (ValueError, KeyError, TypeError):
         pass
@@ -172,6 +176,7 @@ def play(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--only {arguments.only!r} fits no match of {env_id}; one is {str(plan(env_id)[0])!r}")
     if arguments.games:
         matches = [match.with_games(arguments.games) for match in matches]
+    check_writable(str(path))
     level, checksum = None, None
     if any(learned(entrant) for match in matches for entrant in match.entrants):
         level, checksum = find_level(env_id, arguments.level)

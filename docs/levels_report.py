@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -231,15 +232,14 @@ def search_tables(entries: Sequence[Entry]) -> list[str]:
         rows = []
         for entry in same:
             figures = Figures.of(entry)
-            speed = f"{entry['result']['decisions_per_second']:,.0f}"
-            rows.append([f"`{entry['match']['entrants'][0]}`", f"{figures.games:,}", figures.score_text, speed])
+            rows.append([f"`{entry['match']['entrants'][0]}`", f"{figures.games:,}", figures.score_text])
         worse = ", ".join(f"`{name}`" for name in weaker(same))
         verdict = (
             f"Weaker than with less search, beyond the intervals: {worse}."
             if worse
             else "More search never makes it weaker beyond the intervals."
         )
-        head = ["", "games", "score, %", "decisions a second, both sides"]
+        head = ["", "games", "score, %"]
         lines += [f"### Against {words}", "", *_rows(head, rows), "", verdict, ""]
     return lines
 
@@ -325,12 +325,20 @@ def _seats(figures: Figures) -> str:
 
 
 def _losses(env_id: str, entries: Sequence[Entry]) -> list[str]:
-    """Positions behind the random plies from which full search lost to ``strong``, the most often lost first."""
+    """Positions behind the random plies from which full search lost to ``strong``, the most often lost first.
+
+    Of those lost equally often one of each match comes before a second of any, the worst match first.
+    """
     found = sections(entries).get((ZERO, "strong"), [])
-    lost = collections.Counter(
-        (setting(env_id, entry["match"]["options"]), case["position"], case["moved_first"])
+    by_match = [
+        [
+            (setting(env_id, entry["match"]["options"]), case["position"], case["moved_first"])
+            for case in entry["lost_from"]
+        ]
         for entry in sorted(found, key=lambda entry: Figures.of(entry).score["score"])
-        for case in entry["lost_from"]
+    ]
+    lost = collections.Counter(
+        case for together in itertools.zip_longest(*by_match) for case in together if case is not None
     )
     if not lost:
         return []

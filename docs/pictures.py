@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import pathlib
 from collections.abc import Sequence
 from typing import Any
@@ -42,5 +43,6 @@ def picture(env_id: str, options: dict[str, Any], agents: Sequence[str], plies: 
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     for env_id, *how in GAMES:
         files.write_text(FOLDER / f"{env_id.partition('-')[0]}.svg", picture(env_id, *how))

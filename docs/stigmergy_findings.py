@@ -76,7 +76,8 @@ class Store:
             content = json.loads(self.path.read_text(encoding="utf-8"))
         except ValueError:
             content = None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
+        whole = isinstance(content, dict) and isinstance(content.get("levels"), dict)
+        if not whole or content.get("format") != FORMAT:
             raise ValueError(f"{self.path} holds no results of this program, or is damaged")
         return content
 

@@ -153,11 +153,22 @@ def test_bad_input_is_one_line(capsys, tmp_path, monkeypatch) -> None:
     assert "fits no match of colony-v0; one is 'board=58" in refused(capsys, "play", "colony-v0", "--only", "side=4")
     missing = str(tmp_path / "none.safetensors")
     assert "none.safetensors does not exist" in refused(capsys, "tables", "colony-v0", "--level", missing)
-    monkeypatch.setattr(levels, "shipped", lambda env_id: {})
+    unwritable = str(tmp_path / "file" / "results.json")
+    (tmp_path / "file").write_text("")
+    assert "cannot write" in refused(capsys, "play", "colony-v0", "--json", unwritable)
+    monkeypatch.setattr(levels, "LEVELS", tmp_path)
     assert "no level ships with colony-v0: name one by --level" in refused(capsys, "card", "colony-v0")
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"env": "stigmergy-v0", "machines": {}, "matches": []}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{",
+        '{"env": "colony-v0", "machines": {}, "matches": [{}]}',
+        '{"env": "stigmergy-v0", "machines": {}, "matches": []}',
+    ],
+)
 def test_files_of_another_kind_are_refused_and_left_alone(fake, capsys, text: str) -> None:
     fake.path.write_text(text)
     assert "does not hold results of colony-v0" in refused(capsys, "play", "colony-v0", "--json", str(fake.path))

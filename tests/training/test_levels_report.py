@@ -86,7 +86,7 @@ def test_more_and_less_search() -> None:
     lines = report.search_tables(found)
     assert lines[0] == "### Against strong, 58, three, no claim"
     assert [line.split("`")[1] for line in lines[4:8]] == [names[2], names[1], names[3], names[0]]
-    assert lines[6] == "| `zero:simulations=64` | 200 | 70.0 (65.0 to 75.0) | 1,234 |"
+    assert lines[6] == "| `zero:simulations=64` | 200 | 70.0 (65.0 to 75.0) |"
     # 0.70 ± 0.05 and 0.80 ± 0.05 meet, 0.60 ± 0.05 lies below.
     assert lines[-2] == "Weaker than with less search, beyond the intervals: `zero:simulations=128`."
     assert report.weaker(report.searches(found)[0][1][:3]) == []
@@ -121,6 +121,18 @@ def test_weaknesses_name_layouts_seats_and_openings() -> None:
     )
     assert "weaker where it moves not first, 60.0 (50.0 to 69.0) %; first 90.0 (83.0 to 94.0) %." in seat
     assert "4 players: weaker than the others at the table, 20.0 (17.0 to 23.0) %" in below
+
+
+def test_lost_openings_are_shown_of_every_match() -> None:
+    found = [
+        entry((report.ZERO, "strong"), layout, score, [0, 1])
+        for layout, score in zip(LAYOUTS, (0.9, 0.8), strict=False)
+    ]
+    for name, one in zip("ab", found, strict=True):
+        one["lost_from"] = [{"position": f"{name}{number}", "moved_first": True} for number in range(20)]
+    lines = report.weaknesses("colony-v0", found)
+    shown = [line.split("`")[1] for line in lines if line.startswith("  - ")]
+    assert shown == ["b0", "a0", "b1", "a1", "b2", "a2", "b3", "a3"]  # the worst match first
 
 
 def test_nothing_measured_is_said() -> None:
@@ -169,7 +181,8 @@ def test_the_head_of_a_card_has_budget_machine_and_command() -> None:
         "- Environment: `colony-v0`, version 0",
         "- Network: channels 32; 12,345 parameters",
         "- Training: 1.5 hours (minutes 90.0, positions 1,000,000, iterations 7) on eight cores; commit abc",
-        "- Reproduce: `audamir train colony-v0 --channels 32 --minutes 100000 --iterations 7 --out runs/again`",
+        "- Reproduce (with the settings it ended with): "
+        "`audamir train colony-v0 --channels 32 --minutes 100000 --iterations 7 --out runs/again`",
     ]
 
 

@@ -102,7 +102,7 @@ def describe(name: str, facts: dict[str, Any], machine: str = "") -> list[str]:
         f"- Network: {network}; {facts['parameters']:,} parameters",
         f"- Training: {' '.join(trained)}; {source if source.startswith('version') else f'commit {source}'}",
         *([f"- Plays with {defaults} unless told otherwise"] if defaults else []),
-        f"- Reproduce: `audamir train {facts['env']} {changed} --out runs/again`",
+        f"- Reproduce (with the settings it ended with): `audamir train {facts['env']} {changed} --out runs/again`",
     ]
 
 
