@@ -196,8 +196,13 @@ def play(arguments: argparse.Namespace) -> None:
 def tables(arguments: argparse.Namespace) -> None:
     """Prints all tables. Raises: ValueError, OSError."""
     checksum = find_level(arguments.env, arguments.level)[1]
-    entries = report.valid(read(arguments.json, arguments.env), checksum)
-    print("\n".join(report.tables(arguments.env, report.ordered(plan(arguments.env), entries))))
+    content = read(arguments.json, arguments.env)
+    entries = report.ordered(plan(arguments.env), report.valid(content, checksum))
+    lines = report.tables(arguments.env, entries)
+    missing = waiting(plan(arguments.env), content, checksum)
+    if entries and missing:
+        lines += report.not_played(arguments.env, missing)
+    print("\n".join(lines).rstrip("\n"))
 
 
 def card(arguments: argparse.Namespace) -> None:

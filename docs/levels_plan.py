@@ -94,6 +94,8 @@ def _stigmergy() -> list[Match]:
     return [
         *sides(ZERO, "strong"),
         *(Match({"side": 5, "komi": FAIR_KOMI[5]}, (level, "strong")) for level in SEARCHES),
+        # How much of what it loses there more search would win: two random plies decide games on small boards.
+        Match({"side": 4, "komi": FAIR_KOMI[4]}, ("zero:simulations=512", "strong")),
         *sides("zero-policy", "strong"),
         *sides(ZERO, "strong", even=False),
         *sides(ZERO, "normal"),

@@ -244,6 +244,15 @@ def search_tables(entries: Sequence[Entry]) -> list[str]:
     return lines
 
 
+def not_played(env_id: str, missing: Iterable[Match]) -> list[str]:
+    """What is planned and not measured, a pairing a line."""
+    settings: dict[tuple[str, ...], list[str]] = {}
+    for match in missing:
+        settings.setdefault(match.entrants, []).append(setting(env_id, match.options))
+    lines = [f"- {pairing(entrants)}: {'; '.join(words)}" for entrants, words in settings.items()]
+    return ["", "## Planned, not played", "", *lines]
+
+
 def wiki_tables(entries: Sequence[Entry]) -> list[str]:
     """Colony's layouts and levels beside what the wiki measured of its own."""
     head = ["", "won / drawn / lost", "drawn, %", "starter's score, %", "own moves of a win", "XP of a win"]

@@ -114,7 +114,9 @@ def estimates_table(results: Results) -> str:
         games = sorted({entry["games"] for entry in group.values()})
         counts = "–".join(map(str, games if len(games) < 3 else (games[0], games[-1])))
         exact = f"{EXACT[side]:+d}" if side in EXACT else "unknown"
-        rows.append((side, simulations, f"{noise:g}", counts, between(found), surely(found), found.nearest, exact))
+        clear = found.surely_above is not None or found.surely_below is not None
+        crosses, even = (between(found), found.nearest) if clear else ("not clear yet", "—")
+        rows.append((side, simulations, f"{noise:g}", counts, crosses, surely(found), even, exact))
     head = (
         "side",
         "simulations",

@@ -112,6 +112,20 @@ def test_another_number_of_games_is_another_match_and_tables_show_the_longest(fa
     assert [entry["match"]["games"] for entry in shown] == [200, 200]
 
 
+def test_tables_say_what_is_planned_and_not_played(fake, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(report, "tables", lambda env_id, entries: ["Tables."])
+    fake.play(*ONE_LAYOUT)
+    capsys.readouterr()
+    levels.main(["tables", "colony-v0", "--json", str(fake.path)])
+    missing = capsys.readouterr().out.split("## Planned, not played\n\n")[1].splitlines()
+    against_strong = missing[0]
+    assert against_strong.startswith(
+        "- `zero:simulations=64` against `strong`: 58, three, no claim; 58, three, claim; "
+    )
+    assert "61, one, claim" not in against_strong
+    assert sum(line.count(";") + 1 for line in missing) == len(plan("colony-v0")) - 2
+
+
 def test_another_level_plays_anew_and_scripted_ones_do_not(fake) -> None:
     fake.play(*ONE_LAYOUT)
     fake.checksum = "bbbb"
