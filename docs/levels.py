@@ -194,11 +194,14 @@ def play(arguments: argparse.Namespace) -> None:
 
 
 def tables(arguments: argparse.Namespace) -> None:
-    """Prints all tables. Raises: ValueError, OSError."""
+    """Prints the page with all tables. Raises: ValueError, OSError."""
     checksum = find_level(arguments.env, arguments.level)[1]
     content = read(arguments.json, arguments.env)
     entries = report.ordered(plan(arguments.env), report.valid(content, checksum))
-    lines = report.tables(arguments.env, entries)
+    title = f"# The levels of {arguments.env.partition('-')[0].capitalize()}, measured"
+    how = "what the figures mean and how to measure them again: [README](README.md)."
+    written = f"Written by `python docs/levels.py tables {arguments.env}`; {how}"
+    lines = [title, "", written, "", *report.tables(arguments.env, entries)]
     missing = waiting(plan(arguments.env), content, checksum)
     if entries and missing:
         lines += report.not_played(arguments.env, missing)
