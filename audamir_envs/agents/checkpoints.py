@@ -163,6 +163,9 @@ def check_play(env_id: str, settings: Any) -> None:
     known = isinstance(settings, dict) and settings.keys() <= valid
     if not known or not all(type(value) in (int, float) for value in settings.values()):
         raise ValueError(f"play={settings!r} is not valid: use numbers for {', '.join(sorted(valid))}")
+    for build in builders:  # each refuses values that its agent cannot have
+        names = list(inspect.signature(build).parameters)[3:]
+        build(env_id, None, None, **{name: value for name, value in settings.items() if name in names})  # type: ignore
 
 
 def _header(path: str | os.PathLike[str], raw: Mapping[str, str]) -> dict[str, Any]:

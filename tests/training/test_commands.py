@@ -71,6 +71,8 @@ def test_a_level_has_defaults_of_its_own(trained, tmp_path, more: list[str]) -> 
     for text, message in (
         ("depth=3", "use numbers for considered, noise, simulations, temperature"),
         ("considered=much", "use numbers for"),
+        ("considered=0", "considered=0 is not valid: use an integer from 1"),
+        ("temperature=-1", "temperature=-1 is not valid: use a number from 0"),
         ("considered", "'considered' is not written as setting=value"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -88,6 +90,10 @@ def test_a_card_with_words_by_hand_is_not_overwritten(trained, tmp_path) -> None
         commands.export([str(trained), str(tmp_path)])
     with pytest.raises(FileExistsError, match=r"beside other\.safetensors"):
         commands.export([str(trained), str(tmp_path / "other.safetensors")])
+    level.write_bytes(b"")
+    with pytest.raises(FileExistsError, match="move it away"):
+        commands.export([str(trained), str(tmp_path)])
+    level.write_bytes(before)
     assert "Weak in the corners" in card.read_text()
     assert level.read_bytes() == before
 

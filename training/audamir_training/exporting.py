@@ -22,17 +22,17 @@ def export(folder: Path, target: Path, last: bool = False, play: dict[str, Any] 
     Raises: FileNotFoundError for a folder without a run; FileExistsError for a card that somebody has written on;
     CheckpointError; ValueError: other settings; OSError.
     """
-    state_path = folder / STATE
-    if not state_path.is_file():
+    newest = last or not (folder / BEST).is_file()
+    if newest and not (folder / STATE).is_file():
         raise FileNotFoundError(f"{folder} holds no run: there is no {STATE}")
-    facts = storage.read_facts(state_path)
-    check_play(facts["env"], play or {})
+    source = storage.read_facts(folder / STATE) if newest else read_tensors(folder / BEST)[1]
+    check_play(source["env"], play or {})
     path = target if target.suffix == ".safetensors" else target / "zero.safetensors"
     card = path.parent / "card.md"
-    if card.is_file() and not (path.is_file() and card.read_text() == _card(path)):
+    if card.is_file() and not (path.is_file() and _is_as_exported(card, path)):
         raise FileExistsError(f"{card} is not as export wrote it beside {path.name}: move it away first")
-    if last or not (folder / BEST).is_file():
-        _newest(folder, path, facts, play)
+    if newest:
+        _newest(folder, path, source, play)
     else:
         arrays, header = read_tensors(folder / BEST)
         header.pop("checksum", None)
@@ -42,10 +42,16 @@ def export(folder: Path, target: Path, last: bool = False, play: dict[str, Any] 
     return path, card
 
 
+def _is_as_exported(card: Path, level: Path) -> bool:
+    try:
+        return card.read_text() == _card(level)
+    except (ValueError, KeyError):  # no level, or one without the facts of a run
+        return False
+
+
 def _newest(folder: Path, path: Path, facts: dict[str, Any], play: dict[str, Any] | None) -> None:
-    state_path = folder / STATE
     algorithm = build(presets.settings_class(facts["algorithm"])(**facts["settings"]))
-    state, _ = storage.load_state(state_path, algorithm.start())
+    state, _ = storage.load_state(folder / STATE, algorithm.start())
     lines = [line for line in metrics.read(folder) if line["kind"] == "evaluation"]
     newest = [line for line in lines if line["iteration"] == lines[-1]["iteration"]] if lines else []
     budget = {

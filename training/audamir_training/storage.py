@@ -37,6 +37,8 @@ def alone(folder: Path) -> Iterator[None]:
                 raise ValueError(
                     f"another process trains in {folder}: wait until it has ended, or use another --out"
                 ) from None
+            except OSError:
+                pass  # a file system without locks: training is worth more than being kept apart
         yield
 
 
