@@ -253,6 +253,8 @@ def main(words: Sequence[str] | None = None) -> None:
     except (ValueError, OSError) as error:
         print(f"levels.py: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except KeyboardInterrupt:  # matches that ended are stored
+        raise SystemExit(130) from None
 
 
 if __name__ == "__main__":

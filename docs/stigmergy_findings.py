@@ -270,6 +270,8 @@ def run(arguments: list[str] | None = None) -> None:
                 print(f"[{time.perf_counter() - began:6.0f} s] {line}", flush=True)
     except (ValueError, OSError) as error:
         command.error(str(error))
+    except KeyboardInterrupt:  # what was measured is stored
+        raise SystemExit(130) from None
 
 
 if __name__ == "__main__":

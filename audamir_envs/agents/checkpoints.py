@@ -238,9 +238,10 @@ def shipped(env_id: str) -> dict[str, Path]:
 def load_agent(env_or_id: Environment | str, path_or_name: str, /, **settings: Any) -> BatchAgent:
     """The agent of a shipped level's name (``zero``, ``zero-policy``) or of a file.
 
-    Settings of ``zero``: ``simulations`` (64), ``considered`` (16), ``noise`` (0; 1 draws from the improved policy).
-    Of ``zero-policy``: ``temperature`` (0). A file plays with search, or as the bare policy with ``policy=True``. Where
-    a level's header has other values under ``play``, because it was measured to play better so, these are the defaults.
+    Settings of ``zero``: ``simulations`` (64), ``considered`` (16), ``noise`` (0; 1 draws from the improved policy),
+    ``value_scale`` (0.1; the larger it is, the more the search follows values where they differ from the policy). Of
+    ``zero-policy``: ``temperature`` (0). A file plays with search, or as the bare policy with ``policy=True``. Where a
+    level's header has other values under ``play``, because it was measured to play better so, these are the defaults.
     Raises: ValueError (of which CheckpointError is one) naming what is valid; FileNotFoundError.
     """
     env_id = env_or_id if isinstance(env_or_id, str) else env_or_id.id
@@ -276,11 +277,17 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, /, **settings: A
 
 
 def _searching(
-    env_id: str, network: HexNetwork, parameters: Any, simulations: int = 64, considered: int = 16, noise: float = 0.0
+    env_id: str,
+    network: HexNetwork,
+    parameters: Any,
+    simulations: int = 64,
+    considered: int = 16,
+    noise: float = 0.0,
+    value_scale: float = 0.1,
 ) -> Zero:
     _check_positive(simulations=simulations, considered=considered)
-    _check_from_zero(noise=noise)
-    config = SearchConfig(int(simulations), int(min(considered, simulations)))
+    _check_from_zero(noise=noise, value_scale=value_scale)
+    config = SearchConfig(int(simulations), int(min(considered, simulations)), value_scale=float(value_scale))
     return Zero(env_id, network, parameters, config, float(noise))
 
 

@@ -69,7 +69,12 @@ def load_agent_text(env_or_id: Environment | str, text: str) -> Agent:
             raise ValueError(f"agent {text!r}: {attribute!r} is not written as setting=value")
         return _load_function(text, module, attribute)
     name, settings = parse_agent(text)
-    return make_agent(env_or_id, name, **settings)
+    try:
+        return make_agent(env_or_id, name, **settings)
+    except ValueError as error:  # of a setting's value: it does not know which of two agents it is about
+        if settings and type(error) is ValueError and "agent " not in str(error):
+            raise ValueError(f"agent {text!r}: {error}") from error
+        raise
 
 
 def _load_function(text: str, module: str, attribute: str) -> Agent:

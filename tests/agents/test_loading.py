@@ -74,6 +74,13 @@ def test_a_setting_is_given_once_and_is_no_argument_of_the_function():
             load_agent_text("tally-v0", f"strong:{name}=x")
 
 
+def test_a_setting_out_of_reach_is_told_with_its_agent():
+    # Of two agents in one match, which of them?
+    for text in ("zero:simulations=0", "zero-policy:temperature=-1"):
+        with pytest.raises(ValueError, match=f"agent '{text}': .* is not valid: use"):
+            load_agent_text("stigmergy-v0", text)
+
+
 def test_text_of_a_level_with_a_setting_that_is_none():
     with pytest.raises(ValueError, match="'slip' is not written as setting=value"):
         load_agent_text("tally-v0", "strong:slip")

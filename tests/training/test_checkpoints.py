@@ -66,7 +66,10 @@ def test_settings_are_checked(level) -> None:
         load_agent(env, str(path), simulations=0)
     with pytest.raises(ValueError, match="temperature=-1"):
         load_agent(env, str(path), policy=True, temperature=-1.0)
-
+    with pytest.raises(ValueError, match=r"value_scale=-0\.1 is not valid: use a number from 0"):
+        load_agent(env, str(path), value_scale=-0.1)
+    chosen = load_agent(env, str(path), simulations=8, considered=12, value_scale=0.25).config
+    assert (chosen.simulations, chosen.considered, chosen.value_scale) == (8, 8, 0.25)
     with pytest.raises(ValueError, match="simulations=1000000 is not valid: use an integer from 1 to 65536"):
         load_agent(env, str(path), simulations=1_000_000)
     with pytest.raises(ValueError, match="is not valid: use a number from 0"):

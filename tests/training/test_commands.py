@@ -69,7 +69,7 @@ def test_a_level_has_defaults_of_its_own(trained, tmp_path, more: list[str]) -> 
     assert make_agent("stigmergy-v0", path, policy=True).temperature == 0.5
     before = Path(path).read_bytes()
     for text, message in (
-        ("depth=3", "use numbers for considered, noise, simulations, temperature"),
+        ("depth=3", "use numbers for considered, noise, simulations, temperature, value_scale"),
         ("considered=much", "use numbers for"),
         ("considered=0", "considered=0 is not valid: use an integer from 1"),
         ("temperature=-1", "temperature=-1 is not valid: use a number from 0"),

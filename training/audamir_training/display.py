@@ -81,4 +81,4 @@ class Display:
         for score, before in self._scores.values():
             then = "" if before is None else f"{before:.3f}"
             levels.add_row(score.opponent, f"{score.score:.3f}", f"{score.low:.2f} to {score.high:.2f}", then)
-        return Group(figures, levels, self._bar)
+        return Group(figures, *([levels] if self._scores else []), self._bar)
