@@ -63,6 +63,7 @@ class AlphaZero:
         self.network = make_network(self.config)
         self.tables = [games.symmetry(variant, self.config) for variant in self.variants]
         self.play_settings = _play_settings(settings)
+        self.level = make_agent(settings.env, settings.level) if self.play_settings.against else None
         self.optimiser = optax.chain(
             optax.clip_by_global_norm(settings.clip),
             optax.scale_by_adam(b1=0.9, b2=0.99),
@@ -273,7 +274,7 @@ class AlphaZero:
 
         def play(parameters: Any, lanes: selfplay.Lanes, ring: replay.Replay, key: Array) -> Any:
             evaluate = bind(self.network, parameters, variant.env.num_actions)
-            lanes, plies, sums = selfplay.play(variant, self.play_settings, evaluate, lanes, key)
+            lanes, plies, sums = selfplay.play(variant, self.play_settings, evaluate, lanes, key, self.level)
             ring = replay.settle(replay.append(ring, plies), window, settings.root_share)
             return lanes, ring, jax.tree.map(lambda leaf: jax.lax.psum(leaf, AXIS), sums)
 
@@ -386,6 +387,8 @@ def _search_config(settings: AlphaZeroSettings, simulations: int) -> SearchConfi
 
 
 def _play_settings(settings: AlphaZeroSettings) -> selfplay.PlaySettings:
+    group = settings.lanes // settings.groups
+    against = max(1, round(settings.level_share * group)) if settings.level_share else 0
     return selfplay.PlaySettings(
         plies=settings.plies,
         full=_search_config(settings, settings.simulations),
@@ -395,11 +398,18 @@ def _play_settings(settings: AlphaZeroSettings) -> selfplay.PlaySettings:
         random_share=settings.random_share,
         noise_halflife=settings.noise_halflife,
         noise_floor=settings.noise_floor,
+        group=group,
+        against=against,
     )
 
 
 def _check(settings: AlphaZeroSettings, devices: int) -> None:
-    """Raises: ValueError naming what must divide what."""
+    """Raises: ValueError naming what must divide what, or what a share and a level may be."""
+    if not 0 <= settings.level_share <= 1:
+        raise ValueError(f"level_share={settings.level_share} is not valid: use a number from 0 to 1")
+    scripted = registry.room(settings.env, "scripted").AGENTS
+    if settings.level not in scripted:
+        raise ValueError(f"level={settings.level!r} is not valid: use {', '.join(scripted)}")
     for name, whole, part in (
         ("groups", settings.groups, devices),
         ("lanes", settings.lanes, settings.groups),

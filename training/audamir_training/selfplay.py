@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from audamir_envs.agents.base import Agent
 from audamir_envs.agents.networks import Evaluate
 from audamir_envs.agents.search import SearchConfig, Searched, search
 from audamir_envs.core import Array, Pytree
@@ -36,6 +37,8 @@ class PlaySettings:
     random_share: float
     noise_halflife: float
     noise_floor: float
+    group: int = 1  # lanes of a group
+    against: int = 0  # of these, how many a scripted level plays a seat in
 
 
 def begin(variant: Variant, opening_plies: int, keys: Array) -> Any:
@@ -89,10 +92,41 @@ def record(variant: Variant, lanes: Lanes, found: Searched, full: Array, random:
     )
 
 
+def with_level(
+    variant: Variant, settings: PlaySettings, level: Agent, lanes: Lanes, action: Array, keys: Array
+) -> tuple[Array, Array]:
+    """The actions, int32 [lanes], with a scripted level's own where it is to move; and bool [lanes]: where that is.
+
+    It has a seat in the first ``settings.against`` lanes of each group, always the same one in a lane, so that half of
+    these lanes see it as either. Args: action: int32 [lanes] of the learner; keys [lanes], consumed.
+    """
+    env, group, against = variant.env, settings.group, settings.against
+
+    def those(leaf: Array) -> Array:
+        return leaf.reshape(-1, group, *leaf.shape[1:])[:, :against].reshape(-1, *leaf.shape[1:])
+
+    number, games = those(lanes.number), jax.tree.map(those, lanes.game)
+    seat = (number // group + number % group) % 2
+    moves = jax.vmap(env.mover)(games) == seat
+    chosen = jax.vmap(level.act)(jax.vmap(env.state_of)(games), those(keys)).astype(action.dtype)
+    grouped = action.reshape(-1, group)
+    grouped = grouped.at[:, :against].set(jnp.where(moves, chosen, those(action)).reshape(-1, against))
+    its = jnp.zeros(grouped.shape, jnp.bool_).at[:, :against].set(moves.reshape(-1, against))
+    return grouped.reshape(-1), its.reshape(-1)
+
+
 def play(
-    variant: Variant, settings: PlaySettings, evaluate: Evaluate, lanes: Lanes, key: Array
+    variant: Variant,
+    settings: PlaySettings,
+    evaluate: Evaluate,
+    lanes: Lanes,
+    key: Array,
+    level: Agent | None = None,
 ) -> tuple[Lanes, replays.Replay, dict[str, Array]]:
     """Plays ``settings.plies`` plies in every lane. Consumes key; a lane's draws depend on its number, not its place.
+
+    Where a level moves, the position is searched all the same: the search is what is learned, the level's move is what
+    is played, and the result counts as that of any other game.
 
     Returns: the lanes; the plies for the replay [plies, lanes]; sums over lanes and plies, float32 [] each.
     """
@@ -101,7 +135,7 @@ def play(
     def ply(lanes: Lanes, step: Array) -> tuple[Lanes, tuple[replays.Replay, dict[str, Array]]]:
         step_key = jax.random.fold_in(key, step)
         kind_key, lane_key = jax.random.split(step_key)
-        keys = jax.vmap(lambda lane: jax.random.split(jax.random.fold_in(lane_key, lane), 4))(lanes.number)
+        keys = jax.vmap(lambda lane: jax.random.split(jax.random.fold_in(lane_key, lane), 5))(lanes.number)
         legal = jax.vmap(env.legal_actions)(lanes.game)
         noise = jnp.exp2(-lanes.ply.astype(jnp.float32) / settings.noise_halflife)
         noise = jnp.maximum(noise, settings.noise_floor)
@@ -117,6 +151,9 @@ def play(
         random = jax.vmap(lambda key: jax.random.uniform(key, (), jnp.float32))(keys[:, 1]) < settings.random_share
         action = jnp.where(random, jax.vmap(sample_legal)(keys[:, 2], legal), found.action)
         random = random & (action != found.action)
+        if level is not None and settings.against:
+            action, its = with_level(variant, settings, level, lanes, action, keys[:, 4])
+            random = random & ~its
         after = jax.vmap(env.step_game, in_axes=(0, 0, None))(lanes.game, action, None)
         plies = record(variant, lanes, found, full, random, after)
 

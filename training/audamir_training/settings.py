@@ -33,6 +33,8 @@ class AlphaZeroSettings:
     random_share: float = setting(0.04, "of moves played at random later on")
     noise_halflife: float = setting(40.0, "plies in which the noise of the choice of moves halves")
     noise_floor: float = setting(0.3, "the noise never falls below this; 1 draws from the improved policy")
+    level_share: float = setting(0.0, "of lanes in which a scripted level plays a seat, in whole lanes of a group")
+    level: str = setting("strong", "the scripted level of level_share")
 
     batch: int = setting(256, "positions of a gradient step, over all devices")
     microbatch: int = setting(64, "positions whose gradient is taken at once on a device; no effect on the result")
