@@ -148,8 +148,9 @@ def test_a_match_that_fails_leaves_the_others_in_the_file(fake, monkeypatch) -> 
         return fake.match(env_id, match, level, batch)
 
     monkeypatch.setattr(levels, "play_match", failing)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(SystemExit) as stopped:
         fake.play(*ONE_LAYOUT)
+    assert stopped.value.code == 130
     assert len(json.loads(fake.path.read_text())["matches"]) == 1
 
 
