@@ -49,6 +49,22 @@ def test_the_level_moves_where_it_has_a_seat_and_nowhere_else(run) -> None:
     np.testing.assert_array_equal(action, np.where(expected, last, 3))
 
 
+@pytest.mark.parametrize("env_id", ["colony-v0", "stigmergy-v0"])
+def test_a_scripted_level_moves_legally(env_id: str) -> None:
+    layouts = "default" if env_id == "colony-v0" else "3"
+    settings = changed(env=env_id, layouts=layouts, level_share=1.0, level="weak", evaluate_options="")
+    run = AlphaZero(settings, mesh_of(1))
+    variant = run.variants[0]
+    keys = jax.random.split(jax.random.key(2), 8)
+    lanes = selfplay.Lanes(selfplay.begin(variant, 3, keys), jnp.zeros(8, jnp.int32), jnp.arange(8, dtype=jnp.int32))
+    action, its = selfplay.with_level(variant, run.play_settings, run.level, lanes, jnp.full(8, -1, jnp.int32), keys)
+    legal = np.asarray(jax.vmap(variant.env.legal_actions)(lanes.game))
+    action, its = np.asarray(action), np.asarray(its)
+    assert 0 < its.sum() < 8
+    assert legal[its, action[its]].all()
+    assert (action[~its] == -1).all()
+
+
 def test_games_of_a_run_hold_the_moves_of_the_level(run) -> None:
     state = run.start()
     for _ in range(2):

@@ -97,8 +97,10 @@ def with_level(
 ) -> tuple[Array, Array]:
     """The actions, int32 [lanes], with a scripted level's own where it is to move; and bool [lanes]: where that is.
 
-    It has a seat in the first ``settings.against`` lanes of each group, always the same one in a lane, so that half of
-    these lanes see it as either. Args: action: int32 [lanes] of the learner; keys [lanes], consumed.
+    It has a seat in the first ``settings.against`` lanes of each group, always the same one in a lane and the other one
+    in the next group: with an even number of groups it has either seat equally often.
+
+    Args: action: int32 [lanes] of the learner; keys [lanes], consumed.
     """
     env, group, against = variant.env, settings.group, settings.against
 
@@ -151,7 +153,7 @@ def play(
         random = jax.vmap(lambda key: jax.random.uniform(key, (), jnp.float32))(keys[:, 1]) < settings.random_share
         action = jnp.where(random, jax.vmap(sample_legal)(keys[:, 2], legal), found.action)
         random = random & (action != found.action)
-        if level is not None and settings.against:
+        if level is not None:
             action, its = with_level(variant, settings, level, lanes, action, keys[:, 4])
             random = random & ~its
         after = jax.vmap(env.step_game, in_axes=(0, 0, None))(lanes.game, action, None)
