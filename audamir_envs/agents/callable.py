@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -55,8 +56,18 @@ def from_callable(fn: Policy, name: str | None = None) -> CallableAgent:
     Args: fn: gets the observation of the seats to move, float32 [batch, *observation_shape], and what is legal, bool
     [batch, actions]; returns a legal action for each, integers [batch]. The batch changes from call to call.
     name: what reports call it; default: the function's own name.
-    Raises: TypeError: fn cannot be called.
+    Raises: TypeError: fn cannot be called with two arguments.
     """
-    if not callable(fn):
+    if not (callable(fn) and _takes_two(fn)):
         raise TypeError(f"from_callable needs a function (observation, action_mask) -> actions, not {fn!r}")
     return CallableAgent(fn, name or getattr(fn, "__name__", type(fn).__name__))
+
+
+def _takes_two(fn: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(fn).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # some of Python's own functions do not say what they take
+        return True
+    return True

@@ -54,8 +54,10 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], d
     """The arrays and the header. Raises: OSError; CheckpointError for a file that is damaged or of no use."""
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder: name the .safetensors file in it")
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist")
+    if not Path(path).is_file():  # a pipe or a device, which reading might wait for
+        raise CheckpointError(f"{path} is no regular file")
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = dict(file.metadata() or {})

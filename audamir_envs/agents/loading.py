@@ -90,7 +90,10 @@ def _load_function(text: str, module: str, attribute: str) -> Agent:
         return found
     if not callable(found) or isinstance(found, type):
         raise ValueError(f"agent {text!r}: {attribute} is neither a function nor an agent")
-    return from_callable(found, name=text)
+    try:
+        return from_callable(found, name=text)
+    except TypeError as error:
+        raise ValueError(f"agent {text!r}: {error}") from None
 
 
 def parse_agent(text: str) -> tuple[str, dict[str, Any]]:

@@ -100,7 +100,7 @@ def text_to_position(side: int, pie: bool, text: str) -> rules.Position:
     if phase != rules.PLAY and (stones.any() or to_move != "x" or passes_text != "0"):
         raise ValueError("a pie that is not over (? in field 3 or 5) needs an empty board, x to move and 0 passes")
     device_stones = jnp.asarray(stones)
-    return rules.Position(
+    position = rules.Position(
         stones=device_stones,
         sight=rules.sight_of(device_stones),
         black_to_move=jnp.asarray(to_move == "x", jnp.bool_),
@@ -109,6 +109,9 @@ def text_to_position(side: int, pie: bool, text: str) -> rules.Position:
         phase=jnp.asarray(phase, jnp.uint8),
         black_seat=jnp.asarray(0 if phase != rules.PLAY else int(seat_text), jnp.uint8),
     )
+    if passes_text != "0" and not rules.moves(position)[2]:
+        raise ValueError(f"field 4 (passes in a row) is {passes_text}: use 0, as some empty cell is free to place on")
+    return position
 
 
 def _read_phase(komi: str, seat: str, pie: bool) -> int:

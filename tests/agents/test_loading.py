@@ -1,5 +1,7 @@
 """Names, settings and texts of agents, and policies of other frameworks alone."""
 
+import os
+
 import jax
 import numpy as np
 import pytest
@@ -144,11 +146,17 @@ def test_bad_answers_name_the_agent(answer, message):
 def test_from_callable_needs_a_function():
     with pytest.raises(TypeError, match=r"\(observation, action_mask\) -> actions, not 3"):
         agents.from_callable(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"\(observation, action_mask\) -> actions, not <"):
+        agents.from_callable(lambda observation: 0)  # type: ignore[arg-type]
 
 
-def test_folders_are_no_levels(tmp_path):
+def test_folders_and_pipes_are_no_levels(tmp_path):
     with pytest.raises(IsADirectoryError, match=r"is a folder: name the \.safetensors file in it"):
         audamir_envs.make_agent("tally-v0", str(tmp_path))
+    pipe = tmp_path / "pipe.safetensors"
+    os.mkfifo(pipe)
+    with pytest.raises(ValueError, match=r"pipe\.safetensors is no regular file"):
+        audamir_envs.make_agent("tally-v0", str(pipe))
 
 
 def test_a_file_in_the_working_directory_needs_no_ending(tmp_path, monkeypatch):

@@ -54,6 +54,7 @@ def test_top_help(audamir):
         (("evaluate", "tally-v0", "weak", "no_such_module:act"), "no_such_module"),
         (("evaluate", "tally-v0", "weak", "tally.scripted:act"), "has no 'act'"),
         (("evaluate", "tally-v0", "weak", "tally.scripted:AGENTS"), "neither a function"),
+        (("evaluate", "tally-v0", "weak", "os:system"), "'os:system': from_callable needs a function (observation,"),
         (("evaluate", "tally-v0", "weak", "missing.safetensors"), "missing.safetensors does not exist"),
         (("evaluate", "tally-v0", "weak", "weak", "-o", "goal"), "NAME=VALUE"),
         (("evaluate", "tally-v0", "weak", "weak", "-o", "gaol=3"), "players, goal, rounds"),

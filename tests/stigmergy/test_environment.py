@@ -92,6 +92,8 @@ def test_action_texts():
         ("x.o/.xo./o.x.x/..ox/x.. o four 0 1", "field 3"),
         ("x.o/.xo./o.x.x/..ox/x.. o 0 3 1", "field 4"),
         ("x.o/.xo./o.x.x/..ox/x.. o 0 0 2", "field 5"),
+        (".../..../..x../..../... o 4 1 0", "field 4 .* is 1: use 0"),
+        (".../..../..x../..../... x 4 2 0", "field 4 .* is 2: use 0"),
         (".../..../...../..../... x ? 0 ?", "field 3 is \\?, which needs the pie"),
         (".../..../...../..../... x 4 0 ?", "field 5 is \\?, which needs the pie"),
     ],
