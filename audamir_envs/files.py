@@ -13,6 +13,15 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     A link stays one, and what it points to is written. Pipes and devices are written to, since to replace them by a
     file would destroy them.
     """
+    try:
+        _write(path, content)
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error  # a full disk does not say where
+
+
+def _write(path: str | os.PathLike[str], content: bytes) -> None:
     target = Path(os.path.realpath(path))
     if os.path.exists(path) and not target.is_file():
         with open(path, "wb") as file:  # a folder is refused here

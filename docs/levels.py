@@ -250,8 +250,9 @@ def main(words: Sequence[str] | None = None) -> None:
         plan(arguments.env)
         arguments.json = arguments.json or LADDER / f"{arguments.env}.json"
         arguments.run(arguments)
-    except (ValueError, OSError) as error:
-        print(f"levels.py: {error}", file=sys.stderr)
+    except (ValueError, OSError, ModuleNotFoundError) as error:
+        needs = '; pip install ".[train]"' if isinstance(error, ModuleNotFoundError) else ""
+        print(f"levels.py: {error}{needs}", file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:  # matches that ended are stored
         raise SystemExit(130) from None

@@ -64,10 +64,17 @@ def load_agent_text(env_or_id: Environment | str, text: str) -> Agent:
     Raises: ValueError that says what is wrong with the text, or names what is valid.
     """
     module, colon, attribute = text.partition(":")
+    if os.path.isfile(text):
+        return make_agent(env_or_id, text)
     if colon and re.fullmatch(r"\w+(\.\w+)*", module) and re.fullmatch(r"[A-Za-z_][\w.]*", attribute):
         if module in agent_names(env_or_id):
             raise ValueError(f"agent {text!r}: {attribute!r} is not written as setting=value")
         return _load_function(text, module, attribute)
+    return load_level_text(env_or_id, text)
+
+
+def load_level_text(env_or_id: Environment | str, text: str) -> Agent:
+    """``load_agent_text`` without functions. Raises: ValueError."""
     name, settings = parse_agent(text)
     try:
         return make_agent(env_or_id, name, **settings)

@@ -22,12 +22,19 @@ class _Learned(BatchAgent):
     def __init__(self, network: TileNetwork, parameters: Any) -> None:
         self.network, self.parameters = network, parameters
 
+    def _check(self, states: State) -> None:
+        if states.observation.ndim != 3:
+            raise ValueError(
+                f"agent {self.name!r} plays principalities-v0: act takes one state, act_batch a batch of them with "
+                f"observations [batch, tiles, columns], not {list(states.observation.shape)}"
+            )
+
     def evaluate(self, observation: Array) -> TileOutput:
         """What the network says of observations [batch, ...]."""
         return self.network.apply({"params": self.parameters}, observation)  # type: ignore[return-value]
 
     def act(self, state: State, key: Array) -> Array:
-        """int32 []: a legal action. Consumes key."""
+        """int32 []: a legal action. Consumes key. Raises: ValueError for states of another game or shape."""
         return self.act_batch(jax.tree.map(lambda leaf: leaf[None], state), key)[0]
 
 
@@ -42,7 +49,8 @@ class TilePolicy(_Learned):
         self.temperature = temperature
 
     def act_batch(self, states: State, key: Array) -> Array:
-        """int32 [batch]. Consumes key."""
+        """int32 [batch]. Consumes key. Raises: ValueError, as ``act``."""
+        self._check(states)
         logits = mask_logits(self.evaluate(states.observation).logits, states.legal_action_mask)
         if self.temperature:
             logits = logits + self.temperature * jax.random.gumbel(key, logits.shape, jnp.float32)
@@ -80,7 +88,8 @@ class TileZero(_Learned):
         self.block = 4 if jax.default_backend() == "cpu" else None
 
     def act_batch(self, states: State, key: Array) -> Array:
-        """int32 [batch]. Consumes key."""
+        """int32 [batch]. Consumes key. Raises: ValueError, as ``act``."""
+        self._check(states)
         batch, tiles = states.observation.shape[:2]
         players = states.game.reserve.shape[1]
         env = _rules(players, tiles)

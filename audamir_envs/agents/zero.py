@@ -40,8 +40,16 @@ class _Learned(BatchAgent):
     def __init__(self, env_id: str, network: HexNetwork, parameters: Any) -> None:
         self.env_id, self.network, self.parameters = env_id, network, parameters
 
+    def _check(self, states: State) -> None:
+        shape, planes = states.observation.shape, self.network.config.planes
+        if len(shape) != 4 or shape[-1] != planes:
+            raise ValueError(
+                f"agent {self.name!r} plays {self.env_id}: act takes one state, act_batch a batch of them with "
+                f"observations [batch, width, width, {planes}], not {list(shape)}"
+            )
+
     def act(self, state: State, key: Array) -> Array:
-        """int32 []: a legal action. Consumes key."""
+        """int32 []: a legal action. Consumes key. Raises: ValueError for states of another game or shape."""
         return self.act_batch(jax.tree.map(lambda leaf: leaf[None], state), key)[0]
 
 
@@ -60,7 +68,8 @@ class Zero(_Learned):
         self.block = 16 if jax.default_backend() == "cpu" else None
 
     def act_batch(self, states: State, key: Array) -> Array:
-        """int32 [batch]. Consumes key."""
+        """int32 [batch]. Consumes key. Raises: ValueError, as ``act``."""
+        self._check(states)
         env = rules_of(self.env_id, states)
         legal = states.legal_action_mask
         keys = jax.random.split(key, legal.shape[0])
@@ -79,7 +88,8 @@ class ZeroPolicy(_Learned):
         self.temperature = temperature
 
     def act_batch(self, states: State, key: Array) -> Array:
-        """int32 [batch]. Consumes key."""
+        """int32 [batch]. Consumes key. Raises: ValueError, as ``act``."""
+        self._check(states)
         legal = states.legal_action_mask
         said = bind(self.network, self.parameters, legal.shape[-1])(states.observation)
         logits = mask_logits(said.logits, legal)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from audamir_envs.agents.base import Agent
-from audamir_envs.agents.loading import make_agent, parse_agent
+from audamir_envs.agents.loading import load_level_text
 from audamir_envs.bridges.episodes import Table
 from audamir_envs.core import Environment, whole_number
 
@@ -55,5 +55,4 @@ def _agent(env: Environment, one: Any) -> Any:
 @functools.lru_cache(maxsize=64)
 def _level(env: Environment, text: str) -> Agent:
     # One object for all environments with equal options, since the compiled functions are found by their agents.
-    name, settings = parse_agent(text)
-    return make_agent(env, name, **settings)
+    return load_level_text(env, text)

@@ -31,9 +31,11 @@ def run(arguments: argparse.Namespace) -> int:
     env = common.make_environment(arguments)
     with common.progress_bar(env.id) as progress:
         result = arena.evaluate(env, arguments.agents, progress=progress, **common.match_settings(arguments))
-    if arguments.json:  # first: whoever reads the report may leave before its end
-        write_text(arguments.json, json.dumps(result.to_json(), indent=1) + "\n")
-    report(result)
+    try:  # first: whoever reads the report may leave before its end
+        if arguments.json:
+            write_text(arguments.json, json.dumps(result.to_json(), indent=1) + "\n")
+    finally:  # on a full disk too
+        report(result)
     return 0
 
 

@@ -11,6 +11,7 @@ from tally.scripted import High
 import audamir_envs
 from audamir_envs import agents, registry
 from audamir_envs.agents.loading import load_agent_text, parse_agent
+from audamir_envs.bridges.gymnasium import SingleAgentEnv
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +158,18 @@ def test_folders_and_pipes_are_no_levels(tmp_path):
     os.mkfifo(pipe)
     with pytest.raises(ValueError, match=r"pipe\.safetensors is no regular file"):
         audamir_envs.make_agent("tally-v0", str(pipe))
+
+
+def test_a_bad_setting_of_an_opponent_is_told_with_its_text():
+    with pytest.raises(ValueError, match=r"agent 'strong:slip=2': .*use a share from 0 to 1"):
+        SingleAgentEnv(Tally(), opponent="strong:slip=2")
+
+
+def test_a_file_with_a_colon_in_its_name_is_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "with:colon.safetensors").write_text("no tensors")
+    with pytest.raises(ValueError, match=r"with:colon\.safetensors is damaged or no safetensors file"):
+        load_agent_text("tally-v0", "with:colon.safetensors")
 
 
 def test_a_file_in_the_working_directory_needs_no_ending(tmp_path, monkeypatch):

@@ -267,6 +267,15 @@ def test_the_file_is_written_though_nobody_reads_the_report(audamir, tmp_path, m
     assert json.loads(path.read_text())["games"] == 2
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
+@pytest.mark.parametrize("command", ["evaluate", "ladder"])
+def test_the_report_is_printed_though_the_disk_is_full(audamir, command):
+    code, out, err = audamir(command, "tally-v0", "weak", "random", "--games", "2", "--json", "/dev/full")
+    assert (code, err) == (2, "audamir: error: /dev/full: No space left on device\n")
+    assert "tally-v0" in out
+    assert "mean length" in out
+
+
 def test_more_opening_plies_than_a_game_has(audamir):
     words = ("evaluate", "tally-v0", "weak", "random", "--games", "2", "--opening-plies", str(2**40))
     code, out, _ = audamir(*words)

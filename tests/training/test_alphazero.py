@@ -80,6 +80,13 @@ def test_the_learning_rate_falls_by_half_a_cosine() -> None:
         ({"batch": 15}, "batch=15"),
         ({"groups": 1}, "groups=1"),
         ({"env": "nim-v0"}, "nim-v0"),
+        ({"groups": 0}, "groups=0 is not valid: use a whole number from 1 to"),
+        ({"lanes": -8}, "lanes=-8 is not valid"),
+        ({"simulations": 0}, "simulations=0 is not valid"),
+        ({"simulations": 2.5}, r"simulations=2\.5 is not valid: use a whole number"),
+        ({"full_share": 2.0}, r"full_share=2\.0 is not valid: use a number from 0 to 1"),
+        ({"decay_positions": 0}, "decay_positions=0 is not valid"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan is not valid: use a number from 0 on"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(changes: dict, message: str) -> None:

@@ -3,6 +3,7 @@
 import json
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from audamir_training.games import hex_config
@@ -184,6 +185,17 @@ def test_arrays_of_any_shape_and_layout_come_back(tmp_path) -> None:
         assert again[name].dtype == array.dtype
         np.testing.assert_array_equal(again[name], array)
         assert again[name].shape == array.shape
+
+
+def test_states_of_another_shape_or_game_are_refused(level) -> None:
+    env, path, _ = level
+    one = env.init(jax.random.key(0))
+    two = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), one)
+    foreign = audamir_envs.make("colony-v0").init(jax.random.key(0))
+    for agent in (make_agent(env, str(path), simulations=2), make_agent(env, str(path), policy=True)):
+        for act, state in ((agent.act_batch, one), (agent.act, two), (agent.act, foreign)):
+            with pytest.raises(ValueError, match=r"plays stigmergy-v0: act takes one state, act_batch a batch of them"):
+                act(state, jax.random.key(0))
 
 
 def test_an_unknown_level_names_the_known_ones(monkeypatch, level) -> None:

@@ -86,16 +86,31 @@ def test_a_card_with_words_by_hand_is_not_overwritten(trained, tmp_path) -> None
     card, level = tmp_path / "card.md", tmp_path / "zero.safetensors"
     card.write_text(card.read_text() + "\nWeak in the corners.\n")
     before = level.read_bytes()
-    with pytest.raises(FileExistsError, match=r"card\.md is not as export wrote it beside zero\."):
-        commands.export([str(trained), str(tmp_path)])
-    with pytest.raises(FileExistsError, match=r"beside other\.safetensors"):
-        commands.export([str(trained), str(tmp_path / "other.safetensors")])
+    for target in (tmp_path, tmp_path / "other.safetensors"):
+        with pytest.raises(FileExistsError, match=r"not there as an export leaves them .*: move them away"):
+            commands.export([str(trained), str(target)])
     level.write_bytes(b"")
-    with pytest.raises(FileExistsError, match="move it away"):
+    with pytest.raises(FileExistsError, match="move them away"):
         commands.export([str(trained), str(tmp_path)])
     level.write_bytes(before)
     assert "Weak in the corners" in card.read_text()
     assert level.read_bytes() == before
+    card.unlink()  # a file without a card may be anything
+    with pytest.raises(FileExistsError, match="move them away"):
+        commands.export([str(trained), str(tmp_path)])
+    assert level.read_bytes() == before
+
+
+def test_export_and_plot_leave_the_files_of_a_run_alone(trained) -> None:
+    before = {path: path.read_bytes() for path in trained.glob("*.safetensors")}
+    assert len(before) == 3
+    for path in before:
+        with pytest.raises(ValueError, match="is a file of the run itself: use another name"):
+            commands.export([str(trained), str(path)])
+        with pytest.raises(ValueError, match=r"ends in \.png"):
+            commands.plot([str(trained), "--png", str(path)])
+        assert path.read_bytes() == before[path]
+    assert not (trained / "card.md").exists()
 
 
 def test_a_card_says_that_nothing_was_measured_and_names_no_foreign_commit(trained, tmp_path, monkeypatch) -> None:
@@ -111,6 +126,29 @@ def test_a_card_says_that_nothing_was_measured_and_names_no_foreign_commit(train
 def test_export_without_a_run_says_so(tmp_path) -> None:
     with pytest.raises(FileNotFoundError, match="holds no run"):
         commands.export([str(tmp_path), str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--opponents=nobody", "--evaluate-minutes=1"], "unknown agent 'nobody'"),
+        (["--evaluate-options=foo=1", "--evaluate-minutes=1"], "no option 'foo'"),
+        (["--levels=strong"], "AlphaZero, which trains stigmergy-v0, has no --levels: use --level$"),
+        (["--ratio-clip=1"], "AlphaZero, which trains stigmergy-v0, has no --ratio-clip$"),
+        (["--evaluate-games=0"], "evaluate_games=0 is not valid: use a whole number from 2"),
+        (["--minutes=nan"], "minutes=nan is not valid: use a number from 0 on"),
+        (["--learner=nowhere"], "--learner nowhere is no file"),
+    ],
+)
+def test_bad_words_are_told_before_any_training(tmp_path, words: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        commands.train(["stigmergy-v0", "--out", str(tmp_path / "run"), *TINY, *words])
+    assert not (tmp_path / "run").exists()
+
+
+def test_ppo_has_no_flags_of_alphazero(tmp_path) -> None:
+    with pytest.raises(ValueError, match="PPO, which trains principalities-v0, has no --level: use --levels"):
+        commands.train(["principalities-v0", "--out", str(tmp_path), "--level=strong"])
 
 
 def test_the_folder_of_another_game_is_refused(trained) -> None:

@@ -98,6 +98,12 @@ def test_bad_layouts_are_refused(env_id: str, layouts: str) -> None:
         games.variants(env_id, layouts)
 
 
+@pytest.mark.parametrize("share", ["x", "", "0", "-1", "nan", "inf"])
+def test_bad_shares_are_refused(share: str) -> None:
+    with pytest.raises(ValueError, match=f"the share '{share}' is no number above 0"):
+        games.variants("stigmergy-v0", f"2:1,3:{share}")
+
+
 @pytest.mark.parametrize(("env_id", "layouts"), [("colony-v0", "default"), ("stigmergy-v0", "3")])
 def test_symmetries_turn_games_into_games(env_id: str, layouts: str) -> None:
     """A game played with turned actions looks turned at every ply; holes stay out of it by the plain board."""

@@ -109,6 +109,11 @@ def test_the_searching_level_takes_a_certain_victory(level) -> None:
     state = env.from_text(won)
     zero = audamir_envs.make_agent("principalities-v0", str(level), considered=4, futures=2)
     assert env.action_to_text(int(jax.jit(zero.act)(state, jax.random.key(0)))) == "1>2"
+    foreign = audamir_envs.make("stigmergy-v0", side=2).init(jax.random.key(0))
+    for agent in (zero, audamir_envs.make_agent("principalities-v0", str(level), policy=True)):
+        for act, wrong in ((agent.act_batch, state), (agent.act, foreign)):
+            with pytest.raises(ValueError, match=r"plays principalities-v0: act takes one state, act_batch a batch"):
+                act(wrong, jax.random.key(0))
 
 
 def test_levels_that_do_not_fit_are_refused(level, tmp_path) -> None:
@@ -137,9 +142,12 @@ def test_layouts_name_players_tiles_and_shares() -> None:
     envs, shares = variants("principalities-v0", "2:3,4@12:1")
     assert [(env.num_players, env.observation_shape[0]) for env in envs] == [(2, 32), (4, 12)]
     np.testing.assert_allclose(shares, [0.75, 0.25])
-    for text, message in (("two", "use players"), ("2@x", "use players"), ("2:x", "no number"), ("9", "players=9")):
+    for text, message in (("two", "use players"), ("2@x", "use players"), ("9", "players=9")):
         with pytest.raises(ValueError, match=message):
             variants("principalities-v0", text)
+    for share in ("x", "", "0", "-1", "nan", "inf"):
+        with pytest.raises(ValueError, match=f"the share '{share}' is no number above 0"):
+            variants("principalities-v0", f"2:{share},4:2")
 
 
 def test_settings_that_do_not_fit_are_refused() -> None:
@@ -147,6 +155,11 @@ def test_settings_that_do_not_fit_are_refused() -> None:
         ({"groups": 3}, "lanes=8"),
         ({"snapshot_share": 0.8, "level_share": 0.6}, "together"),
         ({"batch": 128}, "at most lanes times steps"),
+        ({"level_share": -1.0}, "level_share=-1.0 is not valid: use a number from 0 to 1$"),
+        ({"level_share": float("nan")}, "level_share=nan is not valid: use a number from 0 to 1$"),
+        ({"levels": "zero"}, "levels: 'zero' is not valid: use weak, normal, strong"),
+        ({"groups": 0}, "groups=0 is not valid: use a whole number from 1 to"),
+        ({"snapshots": -1}, "snapshots=-1 is not valid: use a whole number from 0 to"),
     ):
         with pytest.raises(ValueError, match=message):
             PPO(dataclasses.replace(TINY_PPO, **change), mesh_of(1))

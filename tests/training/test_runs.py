@@ -112,6 +112,25 @@ def test_a_run_starts_from_the_learner_of_another(tmp_path) -> None:
     jax.tree.map(np.testing.assert_array_equal, first, second)
 
 
+def test_a_learner_that_was_trained_for_longer_than_the_minutes_is_refused(tmp_path) -> None:
+    sitting(tmp_path / "a", Counting(), iterations=4)
+    facts = storage.read_facts(tmp_path / "a" / LEARNER)
+    facts["progress"]["seconds"] = 600.0
+    learner = tmp_path / LEARNER
+    storage.save_state(learner, Counting().start(), facts)
+    with pytest.raises(ValueError, match=r"minutes=10 are over: .* was trained for 10\.0 already"):
+        sitting(tmp_path / "b", Counting(), origin=learner, minutes=10.0)
+    sitting(tmp_path / "b", Counting(), origin=learner, minutes=10.1, iterations=5)
+    assert (tmp_path / "b" / STATE).is_file()
+
+
+def test_a_run_that_is_over_says_so(tmp_path, capsys) -> None:
+    for _ in range(2):
+        settings = RunSettings(minutes=1.0, iterations=2, evaluate_minutes=0.0)
+        Run(Counting(), settings, tmp_path, Display("test", 1.0), {"env": "x"}).go()
+    assert capsys.readouterr().out.count("nothing was left to train") == 1
+
+
 def test_lines_after_the_last_save_are_written_anew(tmp_path) -> None:
     sitting(tmp_path, Counting(), iterations=3)
     with (tmp_path / metrics.FILE).open("a") as file:
@@ -166,6 +185,19 @@ def test_a_foreign_state_is_an_error_and_stays(tmp_path) -> None:
     with pytest.raises(CheckpointError, match=r"weights.*\(4,\).*not float32 \(3,\)"):
         sitting(tmp_path, Counting())
     assert before != b""
+
+
+def test_a_state_that_does_not_fit_tells_game_and_settings(tmp_path) -> None:
+    sitting(tmp_path, Counting(), iterations=1)
+    facts = storage.read_facts(tmp_path / STATE)
+    wide = {"n": np.int32(0), "weights": np.zeros(4, np.float32)}
+    storage.save_state(tmp_path / STATE, wide, facts | {"settings": facts["settings"] | {"channels": 8}})
+    with pytest.raises(CheckpointError, match=r"weights.*\(4,\).*; it was made with channels 8, not 4$"):
+        sitting(tmp_path, Counting())
+    for state in (wide, Counting().start()):
+        storage.save_state(tmp_path / STATE, state, facts | {"env": "y"})
+        with pytest.raises(CheckpointError, match=r"state\.safetensors is of y, not of x"):
+            sitting(tmp_path, Counting())
 
 
 def test_a_full_disk_is_an_error_and_the_last_state_stays(tmp_path, monkeypatch) -> None:

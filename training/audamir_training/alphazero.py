@@ -26,7 +26,7 @@ from audamir_envs.core import Array, Pytree, State
 from audamir_training import evaluation, games, losses, replay, selfplay
 from audamir_training.devices import AXIS
 from audamir_training.overhead import Overhead
-from audamir_training.settings import AlphaZeroSettings
+from audamir_training.settings import AlphaZeroSettings, check_numbers
 
 
 class LearnerState(Pytree):
@@ -404,9 +404,8 @@ def _play_settings(settings: AlphaZeroSettings) -> selfplay.PlaySettings:
 
 
 def _check(settings: AlphaZeroSettings, devices: int) -> None:
-    """Raises: ValueError naming what must divide what, or what a share and a level may be."""
-    if not 0 <= settings.level_share <= 1:
-        raise ValueError(f"level_share={settings.level_share} is not valid: use a number from 0 to 1")
+    """Raises: ValueError naming what must divide what, or what a number and a level may be."""
+    check_numbers(settings)
     scripted = registry.room(settings.env, "scripted").AGENTS
     if settings.level not in scripted:
         raise ValueError(f"level={settings.level!r} is not valid: use {', '.join(scripted)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,8 @@ def _settings(args: argparse.Namespace) -> tuple[Any, RunSettings]:
     from audamir_training.runs import STATE
 
     flags = {name: value for name, value in vars(args).items() if value is not None}
+    if args.learner and not args.learner.is_file():
+        raise ValueError(f"--learner {args.learner} is no file: name a learner.safetensors")
     settings, run_settings = presets.preset(args.env, args.preset or "small")
     path = args.out / STATE
     if path.is_file():
@@ -117,7 +120,20 @@ def _settings(args: argparse.Namespace) -> tuple[Any, RunSettings]:
         if facts["env"] != args.env:
             raise ValueError(f"{args.out} holds a run of {facts['env']}, not of {args.env}: use another --out")
         settings = presets.settings_class(facts["algorithm"])(**facts["settings"])
+    _refuse_foreign(flags, settings, run_settings)
     return presets.changed(settings, flags), presets.changed(run_settings, flags)
+
+
+def _refuse_foreign(flags: dict[str, Any], settings: Any, run_settings: RunSettings) -> None:
+    """Raises: ValueError for a flag that only the other algorithm has."""
+    fields = {field.name for chosen in (settings, run_settings) for field in dataclasses.fields(chosen)}
+    known = {field.name for _, kind in _GROUPS for field in dataclasses.fields(kind)}
+    for name in flags:
+        if name in known - fields:
+            title = next(title for title, kind in _GROUPS if isinstance(settings, kind))
+            near = difflib.get_close_matches(name, sorted(fields), 1, 0.7)
+            instead = f": use --{near[0].replace('_', '-')}" if near else ""
+            raise ValueError(f"{title}, which trains {flags['env']}, has no --{name.replace('_', '-')}{instead}")
 
 
 _TRAIN_DESCRIPTION = """\

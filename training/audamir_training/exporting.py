@@ -11,7 +11,7 @@ from audamir_envs import __version__, files
 from audamir_envs.agents.checkpoints import check_play, read_tensors, write_tensors
 from audamir_training import metrics, presets, storage
 from audamir_training.commands import build
-from audamir_training.runs import BEST, STATE
+from audamir_training.runs import BEST, LEARNER, STATE
 
 
 def export(folder: Path, target: Path, last: bool = False, play: dict[str, Any] | None = None) -> tuple[Path, Path]:
@@ -19,8 +19,8 @@ def export(folder: Path, target: Path, last: bool = False, play: dict[str, Any] 
 
     Args: last: the newest parameters instead of the best measured ones; play: the level's own defaults for its agents'
     settings, such as {"considered": 4}.
-    Raises: FileNotFoundError for a folder without a run; FileExistsError for a card that somebody has written on;
-    CheckpointError; ValueError: other settings; OSError.
+    Raises: FileNotFoundError for a folder without a run; FileExistsError for files there that are not as an export
+    leaves them; CheckpointError; ValueError: other settings, a name that the run itself uses; OSError.
     """
     newest = last or not (folder / BEST).is_file()
     if newest and not (folder / STATE).is_file():
@@ -28,9 +28,13 @@ def export(folder: Path, target: Path, last: bool = False, play: dict[str, Any] 
     source = storage.read_facts(folder / STATE) if newest else read_tensors(folder / BEST)[1]
     check_play(source["env"], play or {})
     path = target if target.suffix == ".safetensors" else target / "zero.safetensors"
+    if path.name in (STATE, BEST, LEARNER) and path.parent.resolve() == folder.resolve():
+        raise ValueError(f"{path} is a file of the run itself: use another name")
     card = path.parent / "card.md"
-    if card.is_file() and not (path.is_file() and _is_as_exported(card, path)):
-        raise FileExistsError(f"{card} is not as export wrote it beside {path.name}: move it away first")
+    if (card.exists() or path.exists()) and not (path.is_file() and card.is_file() and _is_as_exported(card, path)):
+        raise FileExistsError(
+            f"{path} and {card.name} are not there as an export leaves them (by hand, or a stopped one): move them away"
+        )
     if newest:
         _newest(folder, path, source, play)
     else:

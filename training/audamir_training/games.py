@@ -15,6 +15,7 @@ from audamir_envs import registry
 from audamir_envs.agents.networks import HexConfig
 from audamir_envs.core import Array, Environment
 from audamir_envs.hexboard import hexboard
+from audamir_training.settings import read_share
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -139,13 +140,10 @@ def colony_ownership(position: Any) -> Array:
 def _sides(layouts: str) -> list[tuple[int, float]]:
     chosen = []
     for part in layouts.split(","):
-        side, _, share = part.partition(":")
-        try:
-            chosen.append((int(side), float(share or 1)))
-        except ValueError as error:
-            raise ValueError(
-                f"layouts={layouts!r} is not valid for stigmergy-v0: use sides such as 5 or 3:1,4:2,5:3"
-            ) from error
+        side, colon, share = part.partition(":")
+        if not (side.isascii() and side.isdigit()):
+            raise ValueError(f"layouts={layouts!r} is not valid for stigmergy-v0: use sides such as 5 or 3:1,4:2,5:3")
+        chosen.append((int(side), read_share(share, layouts) if colon else 1.0))
     total = sum(share for _, share in chosen)
     return [(side, share / total) for side, share in chosen]
 

@@ -13,7 +13,9 @@ from audamir_training import metrics
 
 
 def draw(folder: Path, target: Path) -> None:
-    """Draws losses, entropy, speed and scores over positions. Raises: ValueError without lines to draw; OSError."""
+    """Draws losses, entropy, speed and scores over positions. Raises: ValueError: no lines, or no .png; OSError."""
+    if target.suffix.lower() != ".png":
+        raise ValueError(f"the picture's name ends in .png, not {target}")
     lines = metrics.read(folder)
     trained = [line for line in lines if line["kind"] == "train"]
     if not trained:

@@ -25,7 +25,7 @@ from audamir_envs.core import Array, Environment, Pytree, State
 from audamir_envs.principalities import maps
 from audamir_training import evaluation, ppo_losses, ppo_play
 from audamir_training.devices import AXIS
-from audamir_training.settings import PPOSettings
+from audamir_training.settings import PPOSettings, check_numbers, read_share
 
 _MAP_ITERATIONS = 8  # for which a pool of maps is used before a new one is drawn
 
@@ -57,11 +57,12 @@ class PPO:
 
     def __init__(self, settings: PPOSettings, mesh: Mesh) -> None:
         """Raises: ValueError for settings that do not fit each other, the game or the mesh."""
+        check_numbers(settings)
         self.settings, self.mesh = settings, mesh
         self.envs, self.shares = variants(settings.env, settings.layouts)
         self.config = TileConfig(settings.channels, settings.blocks)
         self.network = TileNetwork(self.config)
-        self.levels = tuple(make_agent(settings.env, name) for name in settings.levels.split(",") if name)
+        self.levels = tuple(_level(settings.env, name) for name in settings.levels.split(",") if name)
         self.mix = _mix(settings, len(self.levels), mesh.size)
         self.optimiser = optax.chain(
             optax.clip_by_global_norm(settings.clip), optax.scale_by_adam(b1=0.9, b2=0.99, eps=1e-6)
@@ -378,10 +379,7 @@ def variants(env_id: str, layouts: str) -> tuple[tuple[Environment, ...], np.nda
     for part in layouts.split(","):
         text, colon, share = part.partition(":")
         envs.append(_environment(env_id, text, layouts))
-        try:
-            shares.append(float(share) if colon else 1.0)
-        except ValueError:
-            raise ValueError(f"layouts={layouts!r} is not valid: {share!r} is no number") from None
+        shares.append(read_share(share, layouts) if colon else 1.0)
     return tuple(envs), np.array(shares) / sum(shares)
 
 
@@ -393,6 +391,14 @@ def _environment(env_id: str, text: str, whole: str) -> Environment:
     except ValueError:
         raise ValueError(f"{whole!r} is not valid: use players, or players@tiles, such as 2 or 2@6") from None
     return registry.make(env_id, **numbers)
+
+
+def _level(env_id: str, name: str) -> Any:
+    """A scripted level by name. Raises: ValueError."""
+    scripted = registry.room(env_id, "scripted").AGENTS
+    if name not in scripted:
+        raise ValueError(f"levels: {name!r} is not valid: use {', '.join(scripted)}")
+    return make_agent(env_id, name)
 
 
 def _tiles(env: Environment) -> int:

@@ -14,13 +14,14 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from audamir_envs.agents.checkpoints import CheckpointError
 from audamir_envs.core import Array
 from audamir_envs.intervals import wilson
 from audamir_training import devices, storage
 from audamir_training.display import Display
 from audamir_training.evaluation import Score
 from audamir_training.metrics import Metrics
-from audamir_training.settings import RunSettings
+from audamir_training.settings import RunSettings, check_numbers
 
 STATE, BEST, LEARNER = "state.safetensors", "best.safetensors", "learner.safetensors"
 
@@ -100,25 +101,31 @@ class Run:
         origin: Path | None = None,
     ) -> None:
         """Args: facts: JSON-able, stored with the state beside settings and progress; origin: the ``learner`` file of
-        another run to start from, if the folder has no state yet."""
+        another run to start from, if the folder has no state yet.
+        Raises: ValueError for settings or opponents that are not valid: before any training, not after it.
+        """
+        check_numbers(settings)
         self.algorithm, self.settings, self.folder = algorithm, settings, folder
         self.display, self.facts, self.origin = display, facts, origin
         self.progress = Progress()
-        self._matches: dict[str, Callable[[Any, Array], tuple[Array, Array]]] = {}
+        names = [name for name in settings.opponents.split(",") if name] if settings.evaluate_minutes else []
+        self._matches = {name: algorithm.match(name, settings.evaluate_games) for name in names}
         self._signal: int | None = None
         self._clock = time.monotonic()
 
     def go(self) -> int:
         """Trains until the minutes are used up or a signal comes. Returns: 0, or 128 plus the signal's number.
 
-        Raises: CheckpointError when the folder's state is damaged or of another program; ValueError: another process
-        trains there; OSError when it cannot save.
+        Raises: CheckpointError when the folder's state or the learner is damaged or does not fit; ValueError: another
+        process trains there, or a learner that was trained for longer than the minutes; OSError when it cannot save.
         """
         handlers = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             with storage.alone(self.folder) if devices.is_writer() else contextlib.nullcontext():
                 return self._go()
         except OSError as error:
+            if error.errno is None:  # no fault of the disk: a file that is not there, say
+                raise
             why = error.strerror or str(error)
             raise OSError(
                 error.errno, f"cannot go on in {self.folder}: {why}; the last saved state is whole"
@@ -131,7 +138,7 @@ class Run:
     def _go(self) -> int:
         algorithm = self.algorithm
         state = self._resume()
-        iteration = algorithm.iteration(state)
+        begun = iteration = algorithm.iteration(state)
         metrics = Metrics(self.folder, iteration) if devices.is_writer() else None
         collected: list[dict[str, Array]] = []
         logged = saved = time.monotonic()
@@ -149,6 +156,8 @@ class Run:
                 self._save(state)
                 saved = time.monotonic()
             if done or stop:
+                if done and iteration == begun:
+                    self.display.say("nothing was left to train: more needs larger minutes or iterations")
                 break
             state, measured = algorithm.iterate(state)
             iteration = algorithm.iteration(state)
@@ -183,16 +192,43 @@ class Run:
         path = self.folder / STATE
         state = self.algorithm.start()
         if path.is_file():
-            arrays, facts = storage.load_state(path, state)
+            arrays, facts = self._load(path, state)
             state = self.algorithm.place(arrays)
             self.progress = Progress(**facts["progress"])
         elif self.origin:
-            arrays, facts = storage.load_state(self.origin, self.algorithm.learner(state))
+            arrays, facts = self._load(self.origin, self.algorithm.learner(state))
+            minutes = facts["progress"]["seconds"] / 60
+            if minutes >= self.settings.minutes:
+                raise ValueError(
+                    f"minutes={self.settings.minutes:g} are over: {self.origin} was trained for {minutes:.1f} already, "
+                    "which count; use a larger number"
+                )
             state = self.algorithm.place(self.algorithm.with_learner(devices.on_host(state), arrays))
             self.progress = Progress(seconds=facts["progress"]["seconds"])
         self._clock = time.monotonic()
         self.display.begin(self.algorithm.iteration(state), self.progress.seconds)
         return state
+
+    def _load(self, path: Path, like: Any) -> tuple[Any, dict[str, Any]]:
+        """``storage.load_state`` of this game. Raises: OSError; CheckpointError naming the settings that changed."""
+        try:
+            arrays, facts = storage.load_state(path, like)
+        except CheckpointError as error:
+            facts = storage.read_facts(path)  # what is no state at all is refused here once more
+            self._check_game(path, facts)
+            here = dataclasses.asdict(self.algorithm.settings)
+            there = facts.get("settings", here)
+            differ = [name for name in here if there.get(name) != here[name]]
+            if not differ:
+                raise
+            made = "; ".join(f"{name} {there.get(name)!r}, not {here[name]!r}" for name in differ)
+            raise CheckpointError(f"{error}; it was made with {made}") from None
+        self._check_game(path, facts)
+        return arrays, facts
+
+    def _check_game(self, path: Path, facts: dict[str, Any]) -> None:
+        if facts.get("env", self.facts["env"]) != self.facts["env"]:
+            raise CheckpointError(f"{path} is of {facts['env']}, not of {self.facts['env']}")
 
     def _save(self, state: Any) -> None:
         arrays = devices.on_host(state)
@@ -209,13 +245,10 @@ class Run:
 
     def _evaluate(self, state: Any, iteration: int, metrics: Metrics | None) -> None:
         parameters = self.algorithm.player(state)
-        names = [name for name in self.settings.opponents.split(",") if name]
         scores = []
-        for name in names:
-            if name not in self._matches:
-                self._matches[name] = self.algorithm.match(name, self.settings.evaluate_games)
+        for name, match in self._matches.items():
             # Iterations give the key: a resumed run repeats the games of an uninterrupted one.
-            shares, unfinished = self._matches[name](parameters, jax.random.key(iteration))
+            shares, unfinished = match(parameters, jax.random.key(iteration))
             shares, unfinished = devices.on_host((shares, unfinished))
             mean = float(np.mean(shares))
             score = Score(name, len(shares), mean, *wilson(mean, len(shares)), int(np.sum(unfinished)))
