@@ -148,13 +148,16 @@ def search(
     finalists = slot_legal & (visits == jnp.max(visits, axis=1, keepdims=True))
     best = jnp.argmax(jnp.where(finalists, slot_gumbel + slot_logits + advantage, -jnp.inf), axis=1)
 
-    # The improved policy.
-    top = jnp.maximum(jnp.max(advantage, axis=1), rest_advantage)
-    weight = prior * jnp.exp(advantage - top[:, None])
-    rest = jnp.maximum(1 - jnp.sum(prior, axis=1), jnp.float32(0)) * jnp.exp(rest_advantage - top)
+    # The improved policy, by logarithms: advantages may lie so far apart that what is legal would have no weight at all
+    # beside a slot that is not.
+    scores = jnp.where(slot_legal, slot_logits + advantage, -jnp.inf)
+    outside = jnp.maximum(1 - jnp.sum(prior, axis=1), jnp.float32(0))
+    rest_score = jnp.log(outside) + rest_advantage  # -inf where there is nothing outside
+    top = jnp.maximum(jnp.max(scores, axis=1), rest_score)
+    weight, rest = jnp.exp(scores - top[:, None]), jnp.exp(rest_score - top)
     total = jnp.sum(weight, axis=1) + rest
-    tried = jnp.where(visited, weight, jnp.float32(0))
-    value = jnp.sum(tried * qvalues, axis=1) / jnp.maximum(jnp.sum(tried, axis=1), jnp.float32(1e-20))
+    tried = jax.nn.softmax(jnp.where(visited, scores, -jnp.inf), axis=1)
+    value = jnp.sum(jnp.where(visited, tried * qvalues, jnp.float32(0)), axis=1)
     return Searched(
         action=jnp.take_along_axis(slot_action, best[:, None], axis=1)[:, 0],
         slot_action=slot_action,

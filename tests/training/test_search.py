@@ -102,8 +102,8 @@ def said(logits: np.ndarray, values: np.ndarray):
 
 
 @functools.cache
-def program(simulations: int, slots: int, noise: float):
-    config = SearchConfig(simulations=simulations, considered=4, slots=slots)
+def program(simulations: int, slots: int, noise: float, value_scale: float):
+    config = SearchConfig(simulations=simulations, considered=4, slots=slots, value_scale=value_scale)
     env = Hand()
 
     @jax.jit
@@ -116,8 +116,17 @@ def program(simulations: int, slots: int, noise: float):
     return searched
 
 
-def run(place: int, logits: np.ndarray, values: np.ndarray, simulations: int = 24, noise: float = 0.0, slots: int = 4):
-    found = program(simulations, slots, noise)(jnp.int32(place), jnp.float32(logits), jnp.float32(values))
+def run(
+    place: int,
+    logits: np.ndarray,
+    values: np.ndarray,
+    simulations: int = 24,
+    noise: float = 0.0,
+    slots: int = 4,
+    value_scale: float = 0.1,
+):
+    searched = program(simulations, slots, noise, value_scale)
+    found = searched(jnp.int32(place), jnp.float32(logits), jnp.float32(values))
     return jax.tree.map(lambda leaf: np.asarray(leaf[0]), found)
 
 
@@ -181,6 +190,16 @@ def test_actions_without_a_slot_keep_their_share() -> None:
     assert sorted(found.slot_action.tolist()) == [0, 1]
     assert 0 < found.rest < 0.2
     assert found.slot_weight.sum() + found.rest == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("value_scale", [0.1, 10.0])
+def test_the_only_legal_action_has_all_the_weight_however_values_are_scaled(value_scale: float) -> None:
+    # The network takes place 3 for nearly won, the one action there draws: illegal slots then look better than it.
+    found = run(3, FLAT, np.where(np.arange(len(TREE)) == 3, 0.9, 0.0), value_scale=value_scale)
+    assert found.action == 0
+    np.testing.assert_allclose(found.slot_weight[found.slot_action == 0], 1, atol=1e-6)
+    np.testing.assert_allclose(found.slot_weight.sum() + found.rest, 1, atol=1e-6)
+    np.testing.assert_allclose(found.value, 0, atol=1e-6)
 
 
 def test_noise_draws_other_actions_and_none_repeats_itself() -> None:
