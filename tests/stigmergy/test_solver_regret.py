@@ -160,7 +160,7 @@ class Illegal(BatchAgent):
         ({"positions": 0}, "positions=0 is not valid"),
         ({"positions": 100}, r"only \d+ such positions were found on side 2"),
         ({"positions": []}, "no position"),
-        ({"positions": ["../.x./.. o 0 2 0"]}, "the game is over in"),
+        ({"positions": ["xx/xxx/xx o 0 2 0"]}, "the game is over in"),
         ({"positions": ["../.x. o 0 2 0"]}, "has 2 rows"),
         ({"agent": "nobody"}, "nobody"),
         ({"agent": "zero-policy:temperature"}, "not written as setting=value"),
