@@ -64,9 +64,8 @@ def load_agent_text(env_or_id: Environment | str, text: str) -> Agent:
     Raises: ValueError that says what is wrong with the text, or names what is valid.
     """
     module, colon, attribute = text.partition(":")
-    if os.path.isfile(text):
-        return make_agent(env_or_id, text)
-    if colon and re.fullmatch(r"\w+(\.\w+)*", module) and re.fullmatch(r"[A-Za-z_][\w.]*", attribute):
+    dotted = re.fullmatch(r"\w+(\.\w+)*", module) and re.fullmatch(r"[A-Za-z_][\w.]*", attribute)
+    if colon and dotted and not os.path.isfile(text):
         if module in agent_names(env_or_id):
             raise ValueError(f"agent {text!r}: {attribute!r} is not written as setting=value")
         return _load_function(text, module, attribute)
@@ -75,7 +74,7 @@ def load_agent_text(env_or_id: Environment | str, text: str) -> Agent:
 
 def load_level_text(env_or_id: Environment | str, text: str) -> Agent:
     """``load_agent_text`` without functions. Raises: ValueError."""
-    name, settings = parse_agent(text)
+    name, settings = (text, {}) if os.path.isfile(text) else parse_agent(text)
     try:
         return make_agent(env_or_id, name, **settings)
     except ValueError as error:  # of a setting's value: it does not know which of two agents it is about

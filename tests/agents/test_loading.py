@@ -170,6 +170,8 @@ def test_a_file_with_a_colon_in_its_name_is_found(tmp_path, monkeypatch):
     (tmp_path / "with:colon.safetensors").write_text("no tensors")
     with pytest.raises(ValueError, match=r"with:colon\.safetensors is damaged or no safetensors file"):
         load_agent_text("tally-v0", "with:colon.safetensors")
+    with pytest.raises(ValueError, match=r"with:colon\.safetensors is damaged or no safetensors file"):
+        SingleAgentEnv(Tally(), opponent="with:colon.safetensors")
 
 
 def test_a_file_in_the_working_directory_needs_no_ending(tmp_path, monkeypatch):

@@ -63,6 +63,11 @@ def test_a_scripted_level_moves_legally(env_id: str) -> None:
     assert 0 < its.sum() < 8
     assert legal[its, action[its]].all()
     assert (action[~its] == -1).all()
+    # A device that holds the second half of the lanes alone finds the same for them.
+    half = jax.tree.map(lambda leaf: leaf[4:], lanes)
+    alone = selfplay.with_level(variant, run.play_settings, run.level, half, jnp.full(4, -1, jnp.int32), keys[4:])
+    np.testing.assert_array_equal(alone[0], action[4:])
+    np.testing.assert_array_equal(alone[1], its[4:])
 
 
 def test_games_of_a_run_hold_the_moves_of_the_level(run) -> None:
