@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows, where a leftover of a killed process cannot be told from a file being written
+    fcntl = None  # type: ignore[assignment]
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
@@ -28,7 +34,8 @@ def _write(path: str | os.PathLike[str], content: bytes) -> None:
             file.write(content)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    sweep(target)
+    handle, temporary = _temporary(target)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -42,6 +49,48 @@ def _write(path: str | os.PathLike[str], content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def sweep(path: str | os.PathLike[str]) -> None:
+    """Removes what killed processes left of writing this file: temporaries that no process holds. Raises nothing."""
+    target = Path(os.path.realpath(path))
+    pattern = re.compile(re.escape(f".{target.name}.") + r"[a-z0-9_]{8}\.tmp")  # as mkstemp names them
+    try:
+        found = [entry.path for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)]
+    except OSError:
+        return
+    for leftover in found:
+        try:
+            handle = os.open(leftover, os.O_RDWR)
+        except OSError:
+            continue
+        try:
+            if _lock(handle):
+                os.unlink(leftover)
+        except OSError:
+            pass
+        finally:
+            os.close(handle)
+
+
+def _temporary(target: Path) -> tuple[int, str]:
+    """(handle, path) of a new file beside the target, held by this process so that no other sweeps it away."""
+    while True:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+        if fcntl is None or not _lock(handle) or os.path.exists(temporary):
+            return handle, temporary
+        os.close(handle)  # another process took it for a leftover before it was held
+
+
+def _lock(handle: int) -> bool:
+    """Whether this process now holds the open file, until it closes it or dies."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def write_text(path: str | os.PathLike[str], content: str) -> None:

@@ -1,6 +1,8 @@
 """A write is whole or not at all."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -54,3 +56,23 @@ def test_a_folder_is_refused_by_its_name(tmp_path):
     with pytest.raises(IsADirectoryError) as refused:
         files.write_text(tmp_path, "text")
     assert str(refused.value.filename) == str(tmp_path)
+
+
+@pytest.mark.skipif(files.fcntl is None, reason="this system has no locks of that kind")
+def test_what_a_killed_process_left_goes_and_what_another_writes_stays(tmp_path) -> None:
+    path = tmp_path / "state.bin"
+    killed = "import os, signal, sys; from audamir_envs import files; f = files.os.fsync\n"
+    killed += "files.os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\nfiles.write_text(sys.argv[1], 'half')"
+    subprocess.run([sys.executable, "-c", killed, str(path)], check=False)
+    assert len(list(tmp_path.iterdir())) == 1
+    handle, held = files._temporary(path)  # as if another process were writing
+    others = [tmp_path / ".state.bin.original", tmp_path / ".state.bin.abcdefgh.tmp.kept"]
+    for other in others:
+        other.write_text("by hand")
+    files.write_text(path, "whole")
+    assert {entry.name for entry in tmp_path.iterdir()} == {path.name, os.path.basename(held)} | {
+        o.name for o in others
+    }
+    os.close(handle)
+    files.sweep(path)
+    assert {entry.name for entry in tmp_path.iterdir()} == {path.name} | {o.name for o in others}
