@@ -125,6 +125,8 @@ class Environment(abc.ABC):
     observation_low: float = 0.0  # bounds of every observation, for declared spaces
     observation_high: float
     max_steps: int  # a bound on the actions of one game
+    chance_shape: tuple[int, ...] | None = None
+    """Of what chance decides in a step, as ``chance_of`` gives it; None: a stochastic game that does not say."""
 
     def __init__(self, **options: Any) -> None:
         unknown = [name for name in options if name not in self.OPTIONS]
@@ -133,6 +135,8 @@ class Environment(abc.ABC):
         self.options: dict[str, Any] = {
             name: option.check(name, options.get(name, option.default)) for name, option in self.OPTIONS.items()
         }
+        if not self.stochastic:
+            self.chance_shape = (0,)
         self._setup()
 
     # What a game implements.
@@ -210,6 +214,41 @@ class Environment(abc.ABC):
         del key, size
         return self.init
 
+    # Of stochastic games, so that a game can be written down and played again without a random generator. With these
+    # ``step_game(game, action, key)`` must be ``step_game_given(game, action, draw_chance(game, action, key))``.
+
+    def draw_chance(self, game: Any, action: Array, key: Array) -> Array:
+        """uint8 [*chance_shape]: what chance decides when an action (int32 []) is played. Consumes key."""
+        del game, action, key
+        return jnp.zeros(self._known_chance_shape(), jnp.uint8)
+
+    def step_game_given(self, game: Any, action: Array, chance: Array) -> Any:
+        """``step_game`` with what chance decided."""
+        del chance
+        self._known_chance_shape()
+        return self.step_game(game, action, None)
+
+    def chance_possible(self, game: Any, action: Array, chance: Array) -> Array:
+        """bool []: whether chance can decide so when a legal action is played."""
+        del game, action
+        return jnp.all(chance == jnp.uint8(0))
+
+    def chance_to_text(self, action: int, chance: np.ndarray) -> str:
+        """What chance decided after an action, in words of the game; empty for nothing."""
+        del action, chance
+        return ""
+
+    def text_to_chance(self, action: int, text: str) -> np.ndarray:
+        """The inverse, uint8 [*chance_shape]. Raises: ValueError that says where the text is wrong."""
+        if text:
+            raise ValueError(f"{text!r:.40} is no outcome of chance: {self.id} has none after {action}")
+        return np.zeros(self._known_chance_shape(), np.uint8)
+
+    def _known_chance_shape(self) -> tuple[int, ...]:
+        if self.chance_shape is None:
+            raise ValueError(f"{self.id} does not say what chance decides: it needs chance_shape and draw_chance")
+        return self.chance_shape
+
     def settle(self, game: Any) -> Array:
         """float32 [players]: the rewards if the game ended here on points (for callers that cut games short).
 
@@ -232,19 +271,42 @@ class Environment(abc.ABC):
         """
         if self.stochastic and key is None:
             raise TypeError(f"{self.id} rolls dice: step(state, action, key) needs a JAX PRNG key")
+        return self._advance(state, action, lambda game, number: self.step_game(game, number, key))
+
+    def chance_of(self, state: State, action: Any, key: Array) -> Array:
+        """uint8 [*chance_shape]: what chance decides when an action is played. Consumes key.
+
+        ``step_with_chance(state, action, chance_of(state, action, key))`` is ``step(state, action, key)``; what is
+        drawn for an illegal action or after the end is never used. Raises: ValueError: a game that does not say.
+        """
+        number, _ = self._number(action)
+        return self.draw_chance(state.game, number, key)
+
+    def step_with_chance(self, state: State, action: Any, chance: Array) -> State:
+        """``step`` with what chance decided (uint8 [*chance_shape]) instead of a key, for games that are played again.
+
+        Of what is impossible (see ``chance_possible``) nothing is known. Raises: as ``step``; ValueError: a game that
+        does not say what chance decides.
+        """
+        return self._advance(state, action, lambda game, number: self.step_game_given(game, number, chance))
+
+    def _number(self, action: Any) -> tuple[Array, Array]:
+        """An action as int32 [], 0 where it is no action's number, and whether it is one. Raises: see ``step``."""
         action = jnp.asarray(_narrowed(action))
         if action.shape:
             raise ValueError(f"step takes one action, not an array of shape {action.shape}: use jax.vmap for a batch")
         if not jnp.issubdtype(action.dtype, jnp.integer):
             raise TypeError(f"an action is an integer from 0 to {self.num_actions - 1}, not {action.dtype}")
         inside = (action >= 0) & (action < self.num_actions)
-        action = jnp.where(inside, action, 0).astype(jnp.int32)
+        return jnp.where(inside, action, 0).astype(jnp.int32), inside
+
+    def _advance(self, state: State, action: Any, play: Callable[[Any, Array], Any]) -> State:
+        """The state after an action that ``play(game, action)`` would play if it is legal."""
+        action, inside = self._number(action)
         over = state.terminated | state.truncated
         legal = inside & state.legal_action_mask[action]
         goes_on = legal & ~over
-        game = jax.tree.map(
-            lambda new, old: jnp.where(goes_on, new, old), self.step_game(state.game, action, key), state.game
-        )
+        game = jax.tree.map(lambda new, old: jnp.where(goes_on, new, old), play(state.game, action), state.game)
         offence = ~legal & ~over
         illegal = state.illegal | offence
         outcome = self.outcome(game)

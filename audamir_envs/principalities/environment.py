@@ -71,6 +71,7 @@ class Principalities(Environment):
             raise ValueError(f"{players} players need as many tiles or more, not {self.tiles}")
         self.num_players = players
         self.num_actions = rules.num_actions(self.tiles)
+        self.chance_shape = rules.chance_shape(self.tiles)
         self.observation_shape = observation.shape(players, self.tiles)
         self.observation_dtype = jnp.uint8
         self.observation_high = 255.0
@@ -112,6 +113,26 @@ class Principalities(Environment):
         """See ``rules.step``. Consumes key."""
         assert key is not None
         return rules.step(game, action, key)
+
+    def draw_chance(self, game: Position, action: Array, key: Array) -> Array:
+        """See ``rules.draw``. Consumes key."""
+        return rules.draw(game, action, key)
+
+    def step_game_given(self, game: Position, action: Array, chance: Array) -> Position:
+        """See ``rules.given``."""
+        return rules.given(game, action, chance)
+
+    def chance_possible(self, game: Position, action: Array, chance: Array) -> Array:
+        """See ``rules.possible``."""
+        return rules.possible(game, action, chance)
+
+    def chance_to_text(self, action: int, chance: np.ndarray) -> str:
+        """Of an attack both sums (``20:13``), of the end of a turn a tile for each die that fell (``3 3 7``)."""
+        return notation.chance_to_text(action, chance)
+
+    def text_to_chance(self, action: int, text: str) -> np.ndarray:
+        """The inverse. Raises: ValueError that says where; TypeError for no text."""
+        return notation.text_to_chance(action, text, self.tiles)
 
     def legal_actions(self, game: Position) -> Array:
         """bool [tiles² + 3]."""

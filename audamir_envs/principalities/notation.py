@@ -37,6 +37,7 @@ _REQUIRED = ("neighbours", "owner", "dice", "reserve", "to_move")
 _OPTIONAL = ("round", "start_seat", "quiet_turns", "attacked", "offered", "votes", "hexagons")
 _WORDS = ("end", "accept", "decline")
 _ATTACK = re.compile(r"(0|[1-9][0-9]*)>(0|[1-9][0-9]*)")
+_SUMS = re.compile(r"([0-9]{1,2}):([0-9]{1,2})")
 _VOTES = {None: 0, True: rules.ACCEPTED, False: rules.DECLINED}
 _LARGEST = 10**9  # of what is counted on, so that the count stays inside int32
 
@@ -67,6 +68,35 @@ def text_to_action(text: str, tiles: int) -> int:
                 f"tiles are 0 to {tiles - 1}"
             )
     return int(match[1]) * tiles + int(match[2])
+
+
+def chance_to_text(action: int, chance: np.ndarray) -> str:
+    """What chance decided (see ``rules.draw``): an attack's sums ``20:13``, the tiles where dice fell ``3 3 7``."""
+    placed = np.asarray(chance[2:])
+    tiles = placed.size
+    if action < tiles * tiles:
+        return f"{int(chance[0])}:{int(chance[1])}"
+    return " ".join(map(str, np.repeat(np.arange(tiles), placed).tolist()))
+
+
+def text_to_chance(action: int, text: str, tiles: int) -> np.ndarray:
+    """The inverse, uint8 [2 + tiles]. Raises: ValueError that says where the text is wrong; TypeError for no text."""
+    if not isinstance(text, str):
+        raise TypeError(f"an outcome of chance is read from a string, not from {type(text).__name__}")
+    chance = np.zeros(rules.chance_shape(tiles), np.uint8)
+    if action < tiles * tiles:
+        match = _SUMS.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r:.40} is no outcome of an attack: write the sums of both sides' dice as 20:13")
+        chance[:2] = int(match[1]), int(match[2])
+        return chance
+    for number in text.split():
+        if not (number.isascii() and number.isdigit() and len(number) < 4 and int(number) < tiles):
+            raise ValueError(f"{number!r:.40} is no tile where a die can fall: tiles are 0 to {tiles - 1}")
+        if chance[2 + int(number)] == rules.MOST:
+            raise ValueError(f"more than {rules.MOST} dice fall on tile {number}")
+        chance[2 + int(number)] += 1
+    return chance
 
 
 def to_text(position: Position) -> str:

@@ -2,7 +2,7 @@
 
 Tiles T and players P are shapes; everything else that may differ between games is in the position. What chance decides
 is apart from what follows from it: ``attack`` takes the outcome of the dice and ``end_turn`` the tiles that received
-dice, so recorded games can be replayed, while ``step`` draws both.
+dice, so recorded games can be replayed, while ``draw`` draws both and ``step`` is ``given`` what was drawn.
 """
 
 from __future__ import annotations
@@ -244,22 +244,60 @@ def room_of(position: Position, seat: Array) -> Array:
     return jnp.where(own, jnp.int32(MOST) - position.dice.astype(jnp.int32), jnp.int32(0))
 
 
-def step(position: Position, action: Array, key: Array) -> Position:
-    """The position after a legal action (int32 []). Consumes key: an action needs dice or placements, never both."""
+def chance_shape(tiles: int) -> tuple[int]:
+    """Of ``draw``: the sums of the attacker's and the defender's dice, then the dice that fall on each tile."""
+    return (2 + tiles,)
+
+
+def draw(position: Position, action: Array, key: Array) -> Array:
+    """uint8 [2 + T]: what chance decides of a legal action (int32 []), zeros where nothing. Consumes key.
+
+    An action needs dice or placements, never both, so that both are made of the same words.
+    """
     tiles = position.owner.shape[0]
-    fights = action < jnp.int32(tiles * tiles)
-    source, target = action // jnp.int32(tiles) % jnp.int32(tiles), action % jnp.int32(tiles)
+    fights, ends, source, target = _parts(action, tiles)
     words = jax.random.bits(key, (DRAWS,), jnp.uint32)
     attacking = dicing.roll(words[0], position.dice[source].astype(jnp.int32))
     defending = dicing.roll(words[1], position.dice[target].astype(jnp.int32))
-    fought = attack(position, source, target, attacking > defending)
-
-    ends = action == jnp.int32(tiles * tiles)
+    rolls = jnp.where(fights, jnp.stack([attacking, defending]), jnp.int32(0))
     falling = jnp.where(ends, income(position), jnp.int32(0))
-    ended = end_turn(position, place(room_of(position, position.player), falling, words, key))
+    placed = place(room_of(position, position.player), falling, words, key)
+    return jnp.concatenate([rolls, placed]).astype(jnp.uint8)
 
+
+def given(position: Position, action: Array, chance: Array) -> Position:
+    """The position after a legal action (int32 []) and what chance decided, as ``draw`` gives it."""
+    tiles = position.owner.shape[0]
+    fights, ends, source, target = _parts(action, tiles)
+    fought = attack(position, source, target, chance[0] > chance[1])
+    ended = end_turn(position, chance[2:].astype(jnp.int32))
     voted = vote(position, action == jnp.int32(tiles * tiles + 1))
     return _select(fights, fought, _select(ends, ended, voted))
+
+
+def possible(position: Position, action: Array, chance: Array) -> Array:
+    """bool []: whether ``draw`` can give this for a legal action: sums the dice can show, all income placed."""
+    fights, ends, source, target = _parts(action, position.owner.shape[0])
+    rolls, placed = chance[:2].astype(jnp.int32), chance[2:].astype(jnp.int32)
+    thrown = jnp.where(fights, position.dice[jnp.stack([source, target])].astype(jnp.int32), jnp.int32(0))
+    room = jnp.where(ends, room_of(position, position.player), jnp.int32(0))
+    falling = jnp.minimum(income(position), jnp.sum(room, dtype=jnp.int32))
+    return (
+        jnp.all((rolls >= thrown) & (rolls <= jnp.int32(6) * thrown))
+        & jnp.all(placed <= room)
+        & (jnp.sum(placed, dtype=jnp.int32) == falling)
+    )
+
+
+def _parts(action: Array, tiles: int) -> tuple[Array, Array, Array, Array]:
+    """Whether an action attacks, whether it ends the turn, and its two tiles."""
+    fights, ends = action < jnp.int32(tiles * tiles), action == jnp.int32(tiles * tiles)
+    return fights, ends, action // jnp.int32(tiles) % jnp.int32(tiles), action % jnp.int32(tiles)
+
+
+def step(position: Position, action: Array, key: Array) -> Position:
+    """The position after a legal action (int32 []). Consumes key."""
+    return given(position, action, draw(position, action, key))
 
 
 def _select(condition: Array, yes: Position, no: Position) -> Position:
