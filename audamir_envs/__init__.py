@@ -4,6 +4,7 @@ from audamir_envs.agents.loading import make_agent
 from audamir_envs.autoreset import AutoReset, AutoResetState, auto_reset
 from audamir_envs.bridges.registration import register as _register
 from audamir_envs.core import Environment, State
+from audamir_envs.learned import provide as _provide_levels
 from audamir_envs.registry import ids, make
 from audamir_envs.sampling import sample_legal
 
@@ -21,4 +22,5 @@ __all__ = [
     "sample_legal",
 ]
 
+_provide_levels()
 _register()

@@ -23,10 +23,10 @@ from levels_plan import Match, learned, plan
 import audamir_envs
 from audamir_envs import arena, files
 from audamir_envs.agents.base import Agent, RandomAgent
-from audamir_envs.agents.checkpoints import read_level
 from audamir_envs.agents.loading import load_agent_text, parse_agent
 from audamir_envs.commands.common import check_writable, progress_bar, whole
 from audamir_envs.core import Environment
+from audamir_envs.learned.checkpoints import read_level
 
 LADDER = pathlib.Path(__file__).resolve().parent / "ladder"
 LEVELS = LADDER.parents[1] / "checkpoints"

@@ -22,10 +22,11 @@ import stigmergy_findings_report as report
 
 from audamir_envs import files
 from audamir_envs.agents.base import Agent
-from audamir_envs.agents.checkpoints import load_agent, read_level, shipped
 from audamir_envs.agents.loading import make_agent
-from audamir_envs.agents.zero import Zero
 from audamir_envs.arena.evaluation import versions
+from audamir_envs.learned import shipped
+from audamir_envs.learned.checkpoints import load_agent, read_level
+from audamir_envs.learned.zero import Zero
 from audamir_envs.registry import make
 from audamir_envs.stigmergy import rules
 from audamir_envs.stigmergy.scripted import FAIR_KOMI

@@ -16,13 +16,13 @@ import numpy as np
 import audamir_envs
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.callable import CallableAgent, from_callable
-from audamir_envs.agents.networks import bind
-from audamir_envs.agents.search import Searched, mask_logits, search
-from audamir_envs.agents.zero import Zero, rules_of
 from audamir_envs.arena import evaluate
 from audamir_envs.core import State
 from audamir_envs.hexboard import HexBoard, hexboard
 from audamir_envs.intervals import wilson
+from audamir_envs.learned.networks import bind
+from audamir_envs.learned.search import Searched, mask_logits, search
+from audamir_envs.learned.zero import Zero, rules_of
 from audamir_envs.stigmergy import rules
 from audamir_envs.stigmergy.solver import ExactTable, Stones, regret
 

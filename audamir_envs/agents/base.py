@@ -5,9 +5,25 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 
-from audamir_envs.core import Array, State
+from audamir_envs.core import Array, Pytree, State
 from audamir_envs.sampling import sample_legal
+
+
+class Evaluation(Pytree):
+    """What an agent thinks of a position, or of each of a batch (every field with a leading axis then).
+
+    A field that is None is one that the agent knows nothing of.
+    """
+
+    policy: Array  # float32 [actions]: probabilities; they sum to 1 over the legal actions
+    value: Array  # float32 [players]: expected reward of each seat at the end, -1..1; nan: the agent has no idea
+    visits: Array | None = None  # int32 [actions]: how often a search tried each action
+    action_values: Array | None = None  # float32 [actions]: expected reward of the mover after each; nan: not tried
+    ownership: Array | None = None  # float32 [cells or tiles, players]: chance to own each at the end, in drawing order
+    score: Array | None = None  # float32 [players]: expected lead over the other seats, in the game's points
+    variation: Array | None = None  # int32 [k]: actions expected from here on; -1 after the last
 
 
 @runtime_checkable
@@ -38,6 +54,18 @@ class BatchAgent:
         batch = states.current_player.shape[0]
         return jax.vmap(self.act)(states, jax.random.split(key, batch))
 
+    def evaluate(self, state: State) -> Evaluation:
+        """What the agent thinks of an unfinished position; the same each time. Pure JAX.
+
+        Raises: NotImplementedError: an agent that only acts.
+        """
+        found = self.evaluate_batch(jax.tree.map(lambda leaf: leaf[None], state))
+        return jax.tree.map(lambda leaf: leaf[0], found)
+
+    def evaluate_batch(self, states: State) -> Evaluation:
+        """``evaluate`` for each state of a batch. Raises: NotImplementedError: an agent that only acts."""
+        raise NotImplementedError(f"agent {self.name!r} only acts: it does not say what it thinks of a position")
+
 
 class RandomAgent(BatchAgent):
     """Uniform over the legal actions."""
@@ -52,6 +80,13 @@ class RandomAgent(BatchAgent):
         """int32 [batch]. Consumes key."""
         return sample_legal(key, states)
 
+    def evaluate_batch(self, states: State) -> Evaluation:
+        """All legal actions alike, and no idea of the value."""
+        legal = states.legal_action_mask.astype(jnp.float32)
+        return Evaluation(
+            policy=legal / jnp.sum(legal, axis=1, keepdims=True), value=jnp.full_like(states.rewards, jnp.nan)
+        )
+
 
 def act_batch(agent: Agent, states: State, key: Array) -> Array:
     """int32 [batch]: the agent's actions for a batch, by its own ``act_batch`` where it has one. Consumes key."""
@@ -59,3 +94,15 @@ def act_batch(agent: Agent, states: State, key: Array) -> Array:
     if own is not None:
         return own(states, key)
     return jax.vmap(agent.act)(states, jax.random.split(key, states.current_player.shape[0]))
+
+
+def evaluate_batch(agent: Agent, states: State) -> Evaluation:
+    """What an agent thinks of each state of a batch, by its own ``evaluate_batch`` or else its ``evaluate``.
+
+    Raises: NotImplementedError: an agent that only acts.
+    """
+    for name, call in (("evaluate_batch", lambda own: own(states)), ("evaluate", lambda own: jax.vmap(own)(states))):
+        own = getattr(agent, name, None)
+        if own is not None:
+            return call(own)
+    raise NotImplementedError(f"agent {agent.name!r} only acts: it does not say what it thinks of a position")

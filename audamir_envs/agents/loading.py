@@ -1,4 +1,7 @@
-"""Agents by name: random, a game's scripted levels, shipped policies and checkpoints by path."""
+"""Agents by name: random, a game's scripted levels, shipped policies and checkpoints by path.
+
+Trained levels are read by a package above this one, which gives its two functions to ``use_levels``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from audamir_envs import registry
 from audamir_envs.agents.base import Agent, BatchAgent, RandomAgent
@@ -15,6 +18,23 @@ from audamir_envs.agents.callable import from_callable
 from audamir_envs.core import Environment
 
 LEARNED = ("zero", "zero-policy")  # names of shipped policies in every game
+
+
+class _Levels(NamedTuple):
+    names: Callable[[str], tuple[str, ...]]
+    load: Callable[..., Agent]
+
+
+_LEVELS: list[_Levels] = []  # one, from the import of the package on
+
+
+def use_levels(names: Callable[[str], tuple[str, ...]], load: Callable[..., Agent]) -> None:
+    """Says where trained levels come from.
+
+    Args: names: the names of those that ship with an environment, by its id; load: ``load(env_or_id, path_or_name,
+    **settings)``, which makes the agent of such a name or of a file.
+    """
+    _LEVELS[:] = [_Levels(names, load)]
 
 
 def agent_names(env_or_id: Environment | str) -> tuple[str, ...]:
@@ -46,7 +66,7 @@ def make_agent(env_or_id: Environment | str, name: str | os.PathLike[str], /, **
             agent.env_id = env_id
         return agent
     if name in LEARNED or is_path(name) or name in _shipped(env_id):
-        return _checkpoints().load_agent(env_or_id, name, **settings)
+        return _LEVELS[0].load(env_or_id, name, **settings)
     raise ValueError(
         f"unknown agent {name!r} for {env_id}: use {', '.join(agent_names(env_id))}, or a path to a .safetensors file"
     )
@@ -140,12 +160,8 @@ def _scripted(env_id: str) -> Mapping[str, Callable[..., Agent]]:
     return registry.room(env_id, "scripted").AGENTS
 
 
-def _checkpoints() -> Any:
-    return importlib.import_module("audamir_envs.agents.checkpoints")  # only on demand: it loads a network library
-
-
 def _shipped(env_id: str) -> tuple[str, ...]:
-    return tuple(name for level in _checkpoints().shipped(env_id) for name in (level, f"{level}-policy"))
+    return _LEVELS[0].names(env_id)
 
 
 def _build(name: str, factory: Callable[..., Agent], settings: dict[str, Any]) -> Agent:

@@ -8,10 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from audamir_envs.agents.networks import HexConfig, bind, init_parameters, make_network
-from audamir_envs.agents.search import SearchConfig, search
 from audamir_envs.core import Array, Environment
 from audamir_envs.hexboard import hexboard
+from audamir_envs.learned.networks import HexConfig, bind, init_parameters, make_network
+from audamir_envs.learned.search import SearchConfig, search
 from audamir_envs.registry import make
 
 BATCH = 64

@@ -1,6 +1,8 @@
 """Names, settings and texts of agents, and policies of other frameworks alone."""
 
 import os
+import re
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -10,8 +12,11 @@ from tally.scripted import High
 
 import audamir_envs
 from audamir_envs import agents, registry
+from audamir_envs.agents.base import evaluate_batch
 from audamir_envs.agents.loading import load_agent_text, parse_agent
 from audamir_envs.bridges.gymnasium import SingleAgentEnv
+
+GAMES = dict(registry.GAMES)
 
 
 @pytest.fixture(autouse=True)
@@ -179,3 +184,41 @@ def test_a_file_in_the_working_directory_needs_no_ending(tmp_path, monkeypatch):
     (tmp_path / "level").write_text("no tensors")
     with pytest.raises(ValueError, match="level is damaged or no safetensors file"):
         audamir_envs.make_agent("tally-v0", "level")
+
+
+def test_what_an_agent_thinks(key):
+    env = Tally(players=3)
+    state = env.init(key)
+    thought = agents.RandomAgent().evaluate(state)
+    legal = np.asarray(state.legal_action_mask)
+    np.testing.assert_allclose(thought.policy, legal / legal.sum())
+    assert thought.value.shape == (3,)
+    assert np.isnan(thought.value).all()
+    assert thought.visits is None
+    with pytest.raises(NotImplementedError, match="agent 'mine' only acts"):
+        evaluate_batch(agents.from_callable(first_legal, name="mine"), state)
+    with pytest.raises(NotImplementedError, match="only acts"):
+        agents.BatchAgent().evaluate(state)
+
+
+def test_what_an_agent_of_ones_own_thinks_of_a_batch(key):
+    class Sure:
+        name = "sure"
+
+        def act(self, state, key):
+            return state.legal_action_mask.argmax()
+
+        def evaluate(self, state):
+            return agents.Evaluation(policy=jax.nn.one_hot(self.act(state, None), 5), value=state.rewards)
+
+    states = jax.vmap(Tally(players=3).init)(jax.random.split(key, 4))
+    assert evaluate_batch(Sure(), states).policy.shape == (4, 5)
+
+
+def test_agents_do_not_know_who_trains_them_and_name_no_game():
+    """Arrows between packages run one way: agents know neither learned ones nor a game."""
+    folder = Path(agents.__file__).parent
+    for path in folder.glob("*.py"):
+        imported = re.findall(r"audamir_envs[.\w]*", path.read_text())
+        above = ("learned", "arena", "bridges", "commands", *(game.split(".")[1] for game in GAMES.values()))
+        assert not [name for name in imported if name.split(".")[1:2] and name.split(".")[1] in above], path

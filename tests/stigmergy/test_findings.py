@@ -15,9 +15,9 @@ from stigmergy import plain
 import audamir_envs
 from audamir_envs.agents import BatchAgent
 from audamir_envs.agents.base import RandomAgent
-from audamir_envs.agents.checkpoints import load_agent, save_level
-from audamir_envs.agents.networks import HexConfig, init_parameters, make_network
 from audamir_envs.hexboard import hexboard
+from audamir_envs.learned.checkpoints import load_agent, save_level
+from audamir_envs.learned.networks import HexConfig, init_parameters, make_network
 from audamir_envs.stigmergy.solver import Stones, regret
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -106,8 +106,8 @@ def test_a_match_is_fair_and_complete(tiny, five) -> None:
 def test_a_learner_solves_side_2_from_nothing() -> None:
     """Black wins by 7 with the centre, so at komi 6 the centre wins and everything else loses."""
     import audamir_envs
-    from audamir_envs.agents.search import SearchConfig
-    from audamir_envs.agents.zero import Zero
+    from audamir_envs.learned.search import SearchConfig
+    from audamir_envs.learned.zero import Zero
 
     settings = changed(
         channels=16, blocks=1, lanes=32, plies=16, simulations=16, batch=64, microbatch=64, reuse=4.0, groups=8,

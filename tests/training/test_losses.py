@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from audamir_training import losses
 
-from audamir_envs.agents.networks import HexOutput
+from audamir_envs.learned.networks import HexOutput
 
 
 class Fixed:

@@ -11,7 +11,7 @@ from tiny_ppo import TINY_PPO
 from tiny_run import advanced, copied, mesh_of
 
 import audamir_envs
-from audamir_envs.agents.checkpoints import CheckpointError, read_tensors, write_tensors
+from audamir_envs.learned.checkpoints import CheckpointError, read_tensors, write_tensors
 
 
 @pytest.fixture(scope="module")

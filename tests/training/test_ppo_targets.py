@@ -11,7 +11,7 @@ from audamir_training.ppo_play import Decisions, Lanes, Mix
 from tiny_ppo import random_parameters
 
 import audamir_envs
-from audamir_envs.agents.tile_network import TileConfig, TileNetwork, TileOutput
+from audamir_envs.learned.tile_network import TileConfig, TileNetwork, TileOutput
 from audamir_envs.principalities import dice, rules
 
 ENV = audamir_envs.make("principalities-v0", players=3, tiles=3)

@@ -18,7 +18,7 @@ from audamir_training.runs import STATE
 from tiny_ppo import TINY_PPO
 from tiny_run import TINY, mesh_of
 
-from audamir_envs.agents.checkpoints import read_tensors
+from audamir_envs.learned.checkpoints import read_tensors
 
 pytestmark = pytest.mark.slow
 

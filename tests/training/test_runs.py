@@ -17,7 +17,7 @@ from audamir_training.settings import RunSettings
 from tiny_run import TINY
 
 from audamir_envs import files
-from audamir_envs.agents.checkpoints import CheckpointError
+from audamir_envs.learned.checkpoints import CheckpointError
 
 
 class Counting:

@@ -17,12 +17,12 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from audamir_envs import registry
-from audamir_envs.agents.checkpoints import save_level
 from audamir_envs.agents.loading import make_agent
-from audamir_envs.agents.networks import HexConfig, bind, init_parameters, make_network
-from audamir_envs.agents.search import SearchConfig
-from audamir_envs.agents.zero import Zero
 from audamir_envs.core import Array, Pytree, State
+from audamir_envs.learned.checkpoints import save_level
+from audamir_envs.learned.networks import HexConfig, bind, init_parameters, make_network
+from audamir_envs.learned.search import SearchConfig
+from audamir_envs.learned.zero import Zero
 from audamir_training import evaluation, games, losses, replay, selfplay
 from audamir_training.devices import AXIS
 from audamir_training.overhead import Overhead

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from audamir_envs import __version__, files
-from audamir_envs.agents.checkpoints import check_play, read_tensors, write_tensors
+from audamir_envs.learned.checkpoints import check_play, read_tensors, write_tensors
 from audamir_training import metrics, presets, storage
 from audamir_training.commands import build
 from audamir_training.runs import BEST, LEARNER, STATE

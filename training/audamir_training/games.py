@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs import registry
-from audamir_envs.agents.networks import HexConfig
 from audamir_envs.core import Array, Environment
 from audamir_envs.hexboard import hexboard
+from audamir_envs.learned.networks import HexConfig
 from audamir_training.settings import read_share
 
 

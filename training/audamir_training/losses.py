@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from audamir_envs.agents.networks import HexNetwork
-from audamir_envs.agents.search import mask_logits
 from audamir_envs.core import Array, Pytree
+from audamir_envs.learned.networks import HexNetwork
+from audamir_envs.learned.search import mask_logits
 from audamir_training.games import Symmetry, Variant
 from audamir_training.replay import Replay
 

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from audamir_envs.agents.networks import HexNetwork, bind
 from audamir_envs.core import Array, Environment
+from audamir_envs.learned.networks import HexNetwork, bind
 
 _REPEATS = 16  # evaluations timed together, so that the call's own cost does not count
 

@@ -16,12 +16,12 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from audamir_envs import registry
-from audamir_envs.agents.checkpoints import save_level
 from audamir_envs.agents.loading import make_agent
-from audamir_envs.agents.tile_network import TileConfig, TileNetwork, TileOutput, init_tile_parameters
-from audamir_envs.agents.tile_zero import TilePolicy
 from audamir_envs.autoreset import auto_reset
 from audamir_envs.core import Array, Environment, Pytree, State
+from audamir_envs.learned.checkpoints import save_level
+from audamir_envs.learned.tile_network import TileConfig, TileNetwork, TileOutput, init_tile_parameters
+from audamir_envs.learned.tile_zero import TilePolicy
 from audamir_envs.principalities import maps
 from audamir_training import evaluation, ppo_losses, ppo_play
 from audamir_training.devices import AXIS

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from audamir_envs.agents.search import mask_logits
-from audamir_envs.agents.tile_network import TileNetwork
 from audamir_envs.core import Array, Pytree
+from audamir_envs.learned.search import mask_logits
+from audamir_envs.learned.tile_network import TileNetwork
 from audamir_training.ppo_play import Decisions
 
 

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from audamir_envs.agents.base import Agent
-from audamir_envs.agents.tile_network import TileOutput
 from audamir_envs.autoreset import AutoReset, AutoResetState
 from audamir_envs.core import Array, Environment, Pytree, State
+from audamir_envs.learned.tile_network import TileOutput
 from audamir_envs.principalities import dice, rules
 
 Evaluate = Callable[[Array], TileOutput]

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from audamir_envs.agents.checkpoints import CheckpointError
 from audamir_envs.core import Array
 from audamir_envs.intervals import wilson
+from audamir_envs.learned.checkpoints import CheckpointError
 from audamir_training import devices, storage
 from audamir_training.display import Display
 from audamir_training.evaluation import Score

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from audamir_envs.agents.base import Agent
-from audamir_envs.agents.networks import Evaluate
-from audamir_envs.agents.search import SearchConfig, Searched, search
 from audamir_envs.core import Array, Pytree
+from audamir_envs.learned.networks import Evaluate
+from audamir_envs.learned.search import SearchConfig, Searched, search
 from audamir_envs.sampling import sample_legal
 from audamir_training import replay as replays
 from audamir_training.games import Variant

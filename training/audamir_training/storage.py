@@ -17,7 +17,7 @@ except ModuleNotFoundError:  # Windows, where nothing keeps a second process out
 import jax
 import numpy as np
 
-from audamir_envs.agents.checkpoints import CheckpointError, read_tensors, write_tensors
+from audamir_envs.learned.checkpoints import CheckpointError, read_tensors, write_tensors
 
 FORMAT = "audamir-run-1"
 

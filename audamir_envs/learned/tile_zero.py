@@ -10,9 +10,9 @@ import jax.numpy as jnp
 
 from audamir_envs import registry
 from audamir_envs.agents.base import BatchAgent
-from audamir_envs.agents.search import mask_logits
-from audamir_envs.agents.tile_network import TileNetwork, TileOutput
 from audamir_envs.core import Array, Environment, State
+from audamir_envs.learned.search import mask_logits
+from audamir_envs.learned.tile_network import TileNetwork, TileOutput
 from audamir_envs.principalities import dice, rules
 
 
@@ -29,7 +29,7 @@ class _Learned(BatchAgent):
                 f"observations [batch, tiles, columns], not {list(states.observation.shape)}"
             )
 
-    def evaluate(self, observation: Array) -> TileOutput:
+    def predict(self, observation: Array) -> TileOutput:
         """What the network says of observations [batch, ...]."""
         return self.network.apply({"params": self.parameters}, observation)  # type: ignore[return-value]
 
@@ -51,7 +51,7 @@ class TilePolicy(_Learned):
     def act_batch(self, states: State, key: Array) -> Array:
         """int32 [batch]. Consumes key. Raises: ValueError, as ``act``."""
         self._check(states)
-        logits = mask_logits(self.evaluate(states.observation).logits, states.legal_action_mask)
+        logits = mask_logits(self.predict(states.observation).logits, states.legal_action_mask)
         if self.temperature:
             logits = logits + self.temperature * jax.random.gumbel(key, logits.shape, jnp.float32)
         return jnp.argmax(logits, axis=-1).astype(jnp.int32)
@@ -93,7 +93,7 @@ class TileZero(_Learned):
         batch, tiles = states.observation.shape[:2]
         players = states.game.reserve.shape[1]
         env = _rules(players, tiles)
-        logits = mask_logits(self.evaluate(states.observation).logits, states.legal_action_mask)
+        logits = mask_logits(self.predict(states.observation).logits, states.legal_action_mask)
         log_policy = jax.nn.log_softmax(logits)
         attacks = log_policy[:, : tiles * tiles]
         count = min(self.considered, tiles * tiles)
@@ -136,7 +136,7 @@ class TileZero(_Learned):
         seats = jnp.broadcast_to(seat.reshape(-1, *[1] * (axes - 1)), shape).reshape(-1)
         outcome = jax.vmap(env.outcome)(flat)
         mover = jax.vmap(env.mover)(flat)
-        values = self.evaluate(jax.vmap(env.observe_game)(flat, mover)).values
+        values = self.predict(jax.vmap(env.observe_game)(flat, mover)).values
         players = values.shape[-1]
         value = jnp.take_along_axis(values, ((seats - mover) % jnp.int32(players))[:, None], axis=1)[:, 0]
         reward = jnp.take_along_axis(outcome.rewards, seats[:, None], axis=1)[:, 0]

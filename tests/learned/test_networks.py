@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from audamir_envs.agents.networks import (
+from audamir_envs.hexboard import hexboard
+from audamir_envs.learned.networks import (
     HexConfig,
     HexOutput,
     bind,
@@ -14,7 +15,6 @@ from audamir_envs.agents.networks import (
     make_network,
     side_of,
 )
-from audamir_envs.hexboard import hexboard
 
 PLANES, KINDS = 5, 2
 CONFIG = HexConfig(PLANES, KINDS, (0, 1, 2, 3, 3), (1.0, 0.5, 1.0, 1.0, 2.0), channels=6, blocks=2)

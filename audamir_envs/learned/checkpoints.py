@@ -9,7 +9,6 @@ import math
 import os
 import zlib
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,13 @@ from safetensors.numpy import save
 from audamir_envs import files, registry
 from audamir_envs.agents.base import BatchAgent
 from audamir_envs.agents.loading import is_path
-from audamir_envs.agents.networks import HexConfig, HexNetwork, init_parameters, make_network
-from audamir_envs.agents.search import SearchConfig
-from audamir_envs.agents.tile_network import TileConfig, TileNetwork, init_tile_parameters
-from audamir_envs.agents.tile_zero import TilePolicy, TileZero
-from audamir_envs.agents.zero import Zero, ZeroPolicy
 from audamir_envs.core import Environment
+from audamir_envs.learned import shipped
+from audamir_envs.learned.networks import HexConfig, HexNetwork, init_parameters, make_network
+from audamir_envs.learned.search import SearchConfig
+from audamir_envs.learned.tile_network import TileConfig, TileNetwork, init_tile_parameters
+from audamir_envs.learned.tile_zero import TilePolicy, TileZero
+from audamir_envs.learned.zero import Zero, ZeroPolicy
 
 FORMAT = "audamir-level-1"
 _PLAIN = ("format", "env", "env_version", "checksum")  # fields of a level's header that are no JSON
@@ -224,17 +224,6 @@ def _fresh(network: Network, env: Environment, key: jax.Array) -> Any:
     if isinstance(network, TileNetwork):
         return init_tile_parameters(network, key)
     return init_parameters(network, env.observation_shape, env.num_actions, key)
-
-
-def shipped_folder() -> Path:
-    """Where the levels lie that come with the package: inside the wheel, or beside the package in its source tree."""
-    inside = Path(str(resources.files("audamir_envs"))) / "checkpoints"
-    return inside if inside.is_dir() else Path(__file__).resolve().parents[2] / "checkpoints"
-
-
-def shipped(env_id: str) -> dict[str, Path]:
-    """The levels that come with the package, by name."""
-    return {path.stem: path for path in sorted((shipped_folder() / env_id).glob("*.safetensors"))}
 
 
 def load_agent(env_or_id: Environment | str, path_or_name: str, /, **settings: Any) -> BatchAgent:

@@ -9,8 +9,9 @@ import pytest
 from audamir_training.games import hex_config
 
 import audamir_envs
-from audamir_envs.agents import checkpoints
-from audamir_envs.agents.checkpoints import (
+from audamir_envs.agents.loading import make_agent
+from audamir_envs.learned import checkpoints
+from audamir_envs.learned.checkpoints import (
     CheckpointError,
     load_agent,
     read_level,
@@ -18,8 +19,7 @@ from audamir_envs.agents.checkpoints import (
     save_level,
     write_tensors,
 )
-from audamir_envs.agents.loading import make_agent
-from audamir_envs.agents.networks import init_parameters, make_network
+from audamir_envs.learned.networks import init_parameters, make_network
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from audamir_envs.agents.networks import HexOutput
-from audamir_envs.agents.search import SearchConfig, search
 from audamir_envs.core import Array, Environment, Outcome, Pytree
+from audamir_envs.learned.networks import HexOutput
+from audamir_envs.learned.search import SearchConfig, search
 
 # A tree of positions: (seat to move, {action: next position}, result for seat 0 if it is an end).
 TREE: dict[int, tuple[int, dict[int, int], float | None]] = {

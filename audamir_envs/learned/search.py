@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import mctx
 
-from audamir_envs.agents.networks import HexOutput
 from audamir_envs.core import Array, Environment, Pytree
+from audamir_envs.learned.networks import HexOutput
 
 _mctx: Any = mctx  # its dataclasses hide their fields from type checkers
 _ILLEGAL = -1e9  # a logit that no softmax gives any weight

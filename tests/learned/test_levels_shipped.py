@@ -9,10 +9,10 @@ import pytest
 from audamir_training.games import hex_config
 
 import audamir_envs
-from audamir_envs import registry
-from audamir_envs.agents import checkpoints
+from audamir_envs import learned, registry
 from audamir_envs.agents.loading import agent_names, make_agent
-from audamir_envs.agents.networks import init_parameters, make_network
+from audamir_envs.learned import checkpoints
+from audamir_envs.learned.networks import init_parameters, make_network
 
 LIMIT = 8_000_000  # bytes of everything that ships
 SOURCE = Path(__file__).parents[2] / "checkpoints"
@@ -42,7 +42,7 @@ def faults(folder: Path) -> list[str]:
 
 
 def test_what_ships_is_complete() -> None:
-    folder = checkpoints.shipped_folder()
+    folder = learned.shipped_folder()
     assert folder.is_dir()
     assert faults(folder) == []
 
@@ -52,8 +52,8 @@ def test_a_wheel_has_the_levels_where_the_package_looks(monkeypatch, tmp_path) -
     inside = Path(build["targets"]["wheel"]["force-include"][SOURCE.name])
     # An installed copy: the package, the folder inside it, nothing beside it.
     (tmp_path / inside).mkdir(parents=True)
-    monkeypatch.setattr(checkpoints.resources, "files", lambda package: tmp_path / package)
-    assert checkpoints.shipped_folder() == tmp_path / inside
+    monkeypatch.setattr(learned.resources, "files", lambda package: tmp_path / package)
+    assert learned.shipped_folder() == tmp_path / inside
     excluded = build["targets"]["sdist"]["exclude"]
     assert not [pattern for pattern in excluded if SOURCE.name in pattern]
 
@@ -67,7 +67,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     path = tmp_path / env.id / "zero.safetensors"
     checkpoints.save_level(path, env, config, parameters)
     (path.parent / "card.md").write_text(f"# zero for {env.id}\n")
-    monkeypatch.setattr(checkpoints, "shipped_folder", lambda: tmp_path)
+    monkeypatch.setattr(learned, "shipped_folder", lambda: tmp_path)
     return tmp_path
 
 

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 
 from audamir_envs import registry
 from audamir_envs.agents.base import BatchAgent
-from audamir_envs.agents.networks import HexNetwork, bind
-from audamir_envs.agents.search import SearchConfig, mask_logits, search
 from audamir_envs.core import Array, Environment, State
 from audamir_envs.hexboard import hexboard
+from audamir_envs.learned.networks import HexNetwork, bind
+from audamir_envs.learned.search import SearchConfig, mask_logits, search
 
 
 def rules_of(env_id: str, states: State) -> Environment:
