@@ -206,6 +206,13 @@ class Environment(abc.ABC):
     def board_text(self, state: State, last_action: int | None = None) -> str:
         """The position for a terminal, several lines."""
 
+    def places(self, state: State) -> Any:
+        """``drawing.Places``: where the legal actions of ``state`` are on its scene; none, unless a game says where."""
+        from audamir_envs.drawing.places import Places
+
+        del state
+        return Places()
+
     def pooled_init(self, key: Array, size: int) -> Callable[[Array], State]:
         """An ``init`` that draws its costly parts (random maps, say) from ``size`` prepared ones. Consumes key.
 

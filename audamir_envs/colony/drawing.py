@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from audamir_envs.colony import notation
 from audamir_envs.colony.cells import BOARD, SIZE, to_bool
 from audamir_envs.colony.rules import KINDS, ORIGIN, PASS, lead
 from audamir_envs.core import State
+from audamir_envs.drawing.places import Move, Place, Places
 from audamir_envs.drawing.scene import Circle, Line, Polygon, Scene, Shape, Text, axial_centre, hexagon
 
 _RADIUS = 26.0
@@ -122,3 +125,25 @@ def board_text(state: State, last_action: int | None = None) -> str:
         lines.append(f"last move: {notation.action_to_text(last_action)}")
     lines.append(_status(state))
     return "\n".join(lines)
+
+
+def places(state: State) -> Places:
+    """Every cell, and the moves as piece and landing cell: a copy once for each piece that can be copied there."""
+    cells = _cells()
+    if bool(state.terminated):
+        return Places(cells)
+    own = to_bool(state.game.own)
+    moves: list[Move] = []
+    for action in np.flatnonzero(np.asarray(state.legal_action_mask)[:PASS]).tolist():
+        target, kind = divmod(action, KINDS)
+        if kind:
+            moves.append(Move(action, (int(ORIGIN[target, kind - 1]), target), dashed=True))
+        else:
+            near = [int(cell) for cell in BOARD.neighbours[target] if cell >= 0 and own[cell]]
+            moves += [Move(action, (cell, target)) for cell in near]
+    return Places(cells, tuple(moves))
+
+
+@functools.cache
+def _cells() -> tuple[Place, ...]:
+    return tuple(Place(BOARD.labels[cell], _centre(cell), hexagon(*_centre(cell), _RADIUS)) for cell in range(SIZE))

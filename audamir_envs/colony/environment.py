@@ -131,6 +131,12 @@ class Colony(Environment):
 
         return drawing.scene(state, last_action, selected)
 
+    def places(self, state: State):
+        """See ``drawing``."""
+        from audamir_envs.colony import drawing
+
+        return drawing.places(state)
+
     def board_text(self, state: State, last_action: int | None = None) -> str:
         """Several lines; see ``colony.drawing``."""
         from audamir_envs.colony import drawing

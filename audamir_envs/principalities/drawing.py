@@ -6,11 +6,14 @@ A tile is one outline in its owner's colour; maps without hexagons are drawn as 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 
+import jax
 import numpy as np
 
 from audamir_envs.core import Environment, State
+from audamir_envs.drawing.places import Move, Place, Places
 from audamir_envs.drawing.scene import Circle, Line, Point, Polygon, Scene, Shape, Text
 from audamir_envs.principalities import notation, rules
 
@@ -46,7 +49,7 @@ def scene(env: Environment, state: State, last_action: int | None = None, select
     tiles = len(game["owner"])
     if selected is not None and not 0 <= selected < tiles:
         raise ValueError(f"selected={selected} is no tile: tiles are numbered 0 to {tiles - 1}")
-    layout = _hexagons(game["hex_of_tile"], tiles) if (game["hex_of_tile"] >= 0).any() else _ring(tiles)
+    layout = _layout_of(state)
     height = max(layout.height, _LINE * env.num_players + 2 * _MARGIN)
     width = layout.width + _SIDE
     shapes: list[Shape] = [Polygon(_box(0, 0, layout.width, height), fill=_SEA)]
@@ -64,18 +67,28 @@ def scene(env: Environment, state: State, last_action: int | None = None, select
 def _numbers(state: State) -> dict[str, np.ndarray]:
     """The parts of the position that are drawn, and the totals of each seat, in NumPy."""
     game = state.game
-    tiles = game.owner.shape[0]
-    owned = np.asarray(rules.owned(game))
+    facts = {name: np.asarray(value) for name, value in _facts(game).items()}
     dice = np.asarray(game.dice).astype(int)
-    return {
+    return facts | {
         "owner": np.asarray(game.owner).astype(int),
         "dice": dice,
-        "neighbours": np.asarray(rules.unpack(game.neighbours, tiles)),
         "hex_of_tile": np.asarray(game.hex_of_tile).astype(int),
         "reserve": np.asarray(game.reserve).astype(int),
-        "tiles": owned.sum(1),
-        "total": (owned * dice).sum(1),
-        "largest": np.asarray(rules.largest_groups(game)),
+        "tiles": facts["owned"].sum(1),
+        "total": (facts["owned"] * dice).sum(1),
+    }
+
+
+@jax.jit  # one program: dozens of small ones take seconds to compile and a picture's time to run
+def _facts(game: rules.Position) -> dict[str, jax.Array]:
+    return {
+        "owned": rules.owned(game),
+        "alive": rules.alive(game),
+        "neighbours": rules.unpack(game.neighbours, game.owner.shape[0]),
+        "largest": rules.largest_groups(game),
+        "voting": rules.voting(game),
+        "winners": rules.winners(game),
+        "odds": rules.odds(game),
     }
 
 
@@ -88,6 +101,17 @@ def _attacks(state: State) -> np.ndarray:
 
 
 # Where things are.
+
+
+def _layout_of(state: State) -> _Layout:
+    grid = np.asarray(state.game.hex_of_tile)
+    return _layout(grid.astype(np.int8).tobytes(), grid.shape, state.game.owner.shape[0])
+
+
+@functools.lru_cache(maxsize=16)  # a game's map stays, and its outlines cost more than all else that is drawn
+def _layout(grid: bytes, shape: tuple[int, int], tiles: int) -> _Layout:
+    hexagons = np.frombuffer(grid, np.int8).reshape(shape).astype(int)
+    return _hexagons(hexagons, tiles) if (hexagons >= 0).any() else _ring(tiles)
 
 
 def _place(x: float, y: float) -> Point:
@@ -243,14 +267,10 @@ def _arrow(start: Point, end: Point) -> list[Shape]:
 
 def _odds(layout: _Layout, state: State) -> list[Shape]:
     """In per cent, on the border of the two tiles; on a graph nearer to the attacker."""
-    chances = np.asarray(rules.odds(state.game))
+    chances = np.asarray(_facts(state.game)["odds"])
     shapes: list[Shape] = []
     for source, target in np.argwhere(_attacks(state)).tolist():
-        if (source, target) not in layout.borders:  # neighbours across the sea, on a user's map
-            a, b = layout.centres[source], layout.centres[target]
-            x, y = (a[0] + b[0]) / 2, (a[1] + b[1]) / 2
-        else:
-            x, y = layout.borders[source, target]
+        x, y = _between(layout, source, target)
         shapes.append(Polygon(_box(x - 8, y - 5, 16, 10), fill=_CHIP, stroke=_FAINT, stroke_width=0.5))
         shapes.append(Text(x, y, f"{100 * chances[source, target]:.0f}", size=8.5, fill=_INK))
     return shapes
@@ -268,7 +288,7 @@ def _seats(env: Environment, state: State, game: dict[str, np.ndarray], left: fl
         name = env.player_name(seat)
         if game["tiles"][seat] == 0:
             name += "  out"
-        elif bool(rules.voting(state.game)) and not over:
+        elif game["voting"] and not over:
             answer = int(state.game.votes[seat])
             name += "  accepts" if answer == rules.ACCEPTED else ("  votes" if seat == mover else "")
         shapes.append(Text(left + 32, top + 9, name, size=12.0, fill=_INK, anchor="start", bold=seat == turn))
@@ -282,19 +302,45 @@ def _seats(env: Environment, state: State, game: dict[str, np.ndarray], left: fl
 def _status(env: Environment, state: State) -> str:
     """The round and who moves or won, in one line."""
     game = state.game
+    facts = {name: np.asarray(value) for name, value in _facts(game).items()}
     mover = env.player_name(int(state.current_player))
     turn = f"Round {min(int(game.round), int(game.max_rounds))}"
     if bool(state.illegal):
         return f"{turn}: ended by an illegal action of {mover}"
     if bool(state.terminated | state.truncated):
-        winners = [env.player_name(seat) for seat in np.flatnonzero(np.asarray(rules.winners(game))).tolist()]
-        on_points = "" if int(np.asarray(rules.alive(game)).sum()) == 1 else " on points"
+        winners = [env.player_name(seat) for seat in np.flatnonzero(facts["winners"]).tolist()]
+        on_points = "" if facts["alive"].sum() == 1 else " on points"
         if len(winners) > 1:
             return f"{turn}: a draw{on_points} of {', '.join(winners)}"
         return f"{turn}: {winners[0]} wins{on_points}"
-    if bool(rules.voting(game)):
+    if facts["voting"]:
         return f"{turn}: {mover} votes on ending on points"
     return f"{turn}: {mover} to move"
+
+
+def places(state: State) -> Places:
+    """Every tile, and the attacks, their numbers belonging on the border of the two tiles."""
+    layout = _layout_of(state)
+    tiles = tuple(
+        Place(str(tile), centre, layout.outlines[tile] if layout.outlines else _disc(*centre, 15.0))
+        for tile, centre in enumerate(layout.centres)
+    )
+    attacks = np.argwhere(_attacks(state)).tolist()
+    count = len(tiles)
+    return Places(tiles, tuple(Move(i * count + j, (i, j), at=_between(layout, i, j)) for i, j in attacks))
+
+
+def _disc(x: float, y: float, radius: float) -> tuple[Point, ...]:
+    angles = [math.radians(30 * k) for k in range(12)]
+    return tuple((x + radius * math.cos(a), y + radius * math.sin(a)) for a in angles)
+
+
+def _between(layout: _Layout, source: int, target: int) -> Point:
+    """Where numbers on an attack stand."""
+    if (source, target) in layout.borders:
+        return layout.borders[source, target]
+    a, b = layout.centres[source], layout.centres[target]  # neighbours across the sea, on a user's map
+    return (a[0] + b[0]) / 2, (a[1] + b[1]) / 2
 
 
 def board_text(env: Environment, state: State, last_action: int | None = None) -> str:
@@ -306,7 +352,7 @@ def board_text(env: Environment, state: State, last_action: int | None = None) -
     game = _numbers(state)
     tiles = len(game["owner"])
     legal = _attacks(state)
-    chances = np.asarray(rules.odds(state.game)) if bool(state.game.hints) else None
+    chances = np.asarray(_facts(state.game)["odds"]) if bool(state.game.hints) else None
     lines = []
     if (game["hex_of_tile"] >= 0).any():
         for row, numbers in enumerate(game["hex_of_tile"].tolist()):

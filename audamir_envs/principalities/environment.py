@@ -201,6 +201,12 @@ class Principalities(Environment):
 
         return drawing.scene(self, state, last_action, selected)
 
+    def places(self, state: State) -> Any:
+        """See ``drawing``."""
+        from audamir_envs.principalities import drawing
+
+        return drawing.places(state)
+
     def board_text(self, state: State, last_action: int | None = None) -> str:
         """See ``drawing``."""
         from audamir_envs.principalities import drawing

@@ -7,7 +7,9 @@ import math
 import numpy as np
 
 from audamir_envs.core import State
+from audamir_envs.drawing.places import Move, Place, Places
 from audamir_envs.drawing.scene import Circle, Point, Polygon, Scene, Shape, Text, axial_centre, hexagon
+from audamir_envs.hexboard import HexBoard
 from audamir_envs.stigmergy import rules
 
 _RADIUS = 26.0
@@ -25,13 +27,10 @@ def scene(state: State, last_action: int | None = None) -> Scene:
     game: rules.Position = state.game
     board = rules.tables_of(game).board
     stones, black, white = _on_cells(game)
-    across = board.width * _RADIUS * math.sqrt(3)
-    width = max(across, _MIN_WIDTH) + 2 * _MARGIN
-    height = (1.5 * board.width + 0.5) * _RADIUS + 2 * _MARGIN + 2 * _LINE
+    width, height = _size(board)
 
     def centre(cell: int) -> Point:
-        x, y = axial_centre(float(board.q[cell]), float(board.r[cell]), _RADIUS)
-        return x + width / 2, y + _MARGIN + (1.5 * (board.side - 1) + 1) * _RADIUS
+        return _centre(board, cell)
 
     shapes: list[Shape] = []
     for cell in range(board.size):
@@ -48,6 +47,28 @@ def scene(state: State, last_action: int | None = None) -> Scene:
     shapes.append(Text(width / 2, height - _MARGIN - _LINE, score, size=13.0, fill=_INK))
     shapes.append(Text(width / 2, height - _MARGIN, status, size=13.0, fill=_INK))
     return Scene(width, height, tuple(shapes), background=_GROUND, title=f"Stigmergy. {score}. {status}")
+
+
+def places(state: State) -> Places:
+    """Every cell, and the moves to it, placements or flips."""
+    board = rules.tables_of(state.game).board
+    cells = tuple(
+        Place(board.labels[cell], _centre(board, cell), hexagon(*_centre(board, cell), _RADIUS))
+        for cell in range(board.size)
+    )
+    legal = [] if bool(state.terminated) else np.flatnonzero(np.asarray(state.legal_action_mask)[: board.size]).tolist()
+    return Places(cells, tuple(Move(cell, (cell,)) for cell in legal))
+
+
+def _size(board: HexBoard) -> Point:
+    """Width and height of the picture."""
+    across = board.width * _RADIUS * math.sqrt(3)
+    return max(across, _MIN_WIDTH) + 2 * _MARGIN, (1.5 * board.width + 0.5) * _RADIUS + 2 * _MARGIN + 2 * _LINE
+
+
+def _centre(board: HexBoard, cell: int) -> Point:
+    x, y = axial_centre(float(board.q[cell]), float(board.r[cell]), _RADIUS)
+    return x + _size(board)[0] / 2, y + _MARGIN + (1.5 * (board.side - 1) + 1) * _RADIUS
 
 
 def board_text(state: State, last_action: int | None = None) -> str:

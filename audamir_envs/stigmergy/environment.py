@@ -114,6 +114,10 @@ class Stigmergy(Environment):
         del selected  # an action is one cell: there are no targets to mark
         return drawing.scene(state, last_action)
 
+    def places(self, state: State) -> Any:
+        """See ``drawing``."""
+        return drawing.places(state)
+
     def board_text(self, state: State, last_action: int | None = None) -> str:
         """The same for a terminal."""
         return drawing.board_text(state, last_action)
