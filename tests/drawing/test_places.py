@@ -11,21 +11,27 @@ from audamir_envs.drawing.places import Places
 CHOSEN = [case for case in CASES if case[1].get("side", 3) == 3 and case[1].get("start", "three") == "three"]
 
 
+def lane(states, number):
+    return jax.tree.map(lambda leaf: leaf[number], states)
+
+
 @pytest.mark.parametrize("case", CHOSEN, ids=name)
 def test_places_and_moves(case):
     env = environment(case)
     for ply, (states, _) in enumerate(walk(case)):
         if ply % 9:
             continue
-        state = jax.tree.map(lambda leaf: leaf[ply % LANES], states)
+        state = lane(states, ply % LANES)
         found = env.places(state)
         labels = [place.label for place in found.places]
         assert len(set(labels)) == len(labels)
         scene = env.scene(state)
         for place in found.places:
             xs, ys = zip(*place.outline, strict=True)
-            assert min(xs) < place.centre[0] < max(xs) and min(ys) < place.centre[1] < max(ys)
-            assert 0 <= min(xs) and max(xs) <= scene.width and 0 <= min(ys) and max(ys) <= scene.height
+            for low, centre, high, size in zip(
+                map(min, (xs, ys)), place.centre, map(max, (xs, ys)), (scene.width, scene.height), strict=True
+            ):
+                assert 0 <= low < centre < high <= size
         if state.terminated | state.truncated:
             assert not found.moves
             continue
