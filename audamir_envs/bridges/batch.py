@@ -55,6 +55,7 @@ class CompiledBatch:
         step = self._step_same if same_step else self._step_next
         self.step: Any = jax.jit(step, donate_argnums=0) if inside else step
         self.start_at: Any = jax.jit(jax.vmap(table.start_at, in_axes=(None, 0, 0)))
+        self.reset_some: Any = jax.jit(self._reset_some, donate_argnums=0) if inside else self._reset_some
 
     def _step_next(self, batch: Batch, actions: Array, acting: Array) -> tuple[Batch, Answer]:
         ended = batch.episodes.reported
@@ -79,6 +80,18 @@ class CompiledBatch:
 
         batch, _, final, report = self._twice(half, (batch, ended, nothing, nothing))
         return batch, self._answered(report, final)
+
+    def _reset_some(self, batch: Batch, begun: Episode, chosen: Array) -> tuple[Batch, Answer]:
+        """New episodes in the chosen lanes (bool [lanes]); the others stay, and wait for their own reset if they did.
+
+        Args: begun: episodes [lanes] to put there, placeholders (``Table.ended``) or set up elsewhere.
+        """
+        episodes = self._renewed(_select(chosen, begun, batch.episodes), chosen & begun.reported)
+        nothing = jnp.zeros(chosen.shape, jnp.int32)
+        played = self._played(batch.replace(episodes=episodes), nothing, jnp.zeros(chosen.shape, jnp.bool_))
+        told, report = self._told(played.episodes, jnp.ones(chosen.shape, jnp.bool_))
+        episodes = _select(chosen, told, batch.episodes)
+        return played.replace(episodes=episodes), self._answered(report, None)
 
     def _renew(self, episodes: Episode, chosen: Array) -> Episode:
         def begin(ended: Episode, numbers: Array) -> Episode:
@@ -144,6 +157,15 @@ class CompiledBatch:
 
 
 compiled_batch = functools.lru_cache(maxsize=64)(CompiledBatch)
+
+
+def _select(chosen: Array, yes: Any, no: Any) -> Any:
+    """Lanes of one batched tree where chosen (bool [lanes]), of another elsewhere."""
+
+    def one(new: Array, old: Array) -> Array:
+        return jnp.where(chosen.reshape(-1, *[1] * (jnp.ndim(new) - 1)), new, old)
+
+    return jax.tree.map(one, yes, no)
 
 
 def _act_batch(agent: Any, states: Any, key: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 from typing import Any
@@ -227,6 +228,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
         fields = self.__dict__.copy()
         del fields["_compiled"], fields["_slots"], fields["_table"], fields["_data"]
         fields["_host"] = np.array(self._host)
+        fields["_np_random"] = copy.deepcopy(self._np_random)  # a copy draws for itself
         return fields
 
     def __setstate__(self, fields: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -186,6 +187,9 @@ class GameAEC(AECEnv[str, Observation, int]):
                 self.infos[agent]["action_mask"] = self._mask(agent)
         return super()._deads_step_first()
 
+    def __copy__(self) -> GameAEC:
+        return copy.deepcopy(self)  # agents leave a list that would be shared
+
     def __getstate__(self) -> dict[str, Any]:
         fields = self.__dict__.copy()
         del fields["_compiled"], fields["_data"]  # found again and made again from the bytes on the host
@@ -244,6 +248,9 @@ class StrictAEC(wrappers.OrderEnforcingWrapper, _Checking):
 
     def __str__(self) -> str:
         return str(self.env)
+
+    def __copy__(self) -> StrictAEC:
+        return copy.deepcopy(self)
 
     # Found without a detour through __getattr__; before the first reset that reports their absence.
 

@@ -21,7 +21,9 @@ from audamir_envs.bridges.setting import (
     check_num_envs,
     environment_of,
     lane_words,
+    lanes_to_reset,
     observation_box,
+    own_parts,
     position_state,
     split_words,
 )
@@ -65,6 +67,7 @@ class CompiledGames:
         self.start = jax.jit(lambda words: self._begin(jax.vmap(self._new)(words)))
         self.start_at = jax.jit(self._start_at)
         self.step = jax.jit(self._step, donate_argnums=0)
+        self.renew = jax.jit(self._renew, donate_argnums=0)
 
     def _new(self, words: Array) -> tuple[State, Array]:
         init_key, rest = jax.random.split(jax.random.wrap_key_data(words, impl=KEY_IMPL))
@@ -77,6 +80,15 @@ class CompiledGames:
     def _start_at(self, state: State, words: Array) -> tuple[Games, View]:
         lanes = words.shape[0]
         return self._begin((jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (lanes, *leaf.shape)), state), words))
+
+    def _renew(self, games: Games, new: Games, chosen: Array) -> tuple[Games, View]:
+        """Other games in the chosen lanes (bool [lanes])."""
+
+        def select(new: Array, old: Array) -> Array:
+            return jnp.where(chosen.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+        games = jax.tree.map(select, new, games)
+        return games, self._view(games.states)
 
     def _step(self, games: Games, actions: Array) -> tuple[Games, Transition]:
         env, words = self._env, games.words
@@ -141,19 +153,27 @@ class SelfPlayVectorEnv(VectorEnv[Any, Any, Any]):
         self._games: Games | None = None
 
     def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """New games everywhere; ``options={"position": text}`` starts all of them from a position.
+        """New games everywhere; ``options={"position": text}`` starts them from a position.
 
-        Args: seed: lane i is seeded by seed + i, or by the i-th of a sequence.
-        Raises: ValueError: a sequence of another length; a position that does not parse or in which the game is over.
+        Args: seed: lane i is seeded by seed + i, or by the i-th of a sequence, where None goes on unseeded; options:
+        ``reset_mask``, bool [num_envs]: resets these lanes alone; the answer is that of all lanes.
+        Raises: ValueError: a sequence or mask of another length, a mask without lanes; a position that does not parse
+        or in which the game is over; TypeError: a mask that is no array of bool; ResetNeeded: a mask at the first.
         """
         start = position_state(self.game, options)
-        words = lane_words(self, seed)
+        chosen = lanes_to_reset(options, self.num_envs)
+        before = self._games
+        if chosen is not None and before is None:
+            raise gymnasium.error.ResetNeeded("reset() of some lanes before the first reset() of all")
+        words = lane_words(self, seed, chosen)
         if start is None:
             self._games, view = self._compiled.start(words)
         else:
             self._games, view = self._compiled.start_at(bare(start), words)
+        if chosen is not None:
+            self._games, view = self._compiled.renew(before, self._games, chosen)
         return self._own(view.observation), self._info(view)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -178,7 +198,7 @@ class SelfPlayVectorEnv(VectorEnv[Any, Any, Any]):
     def __getstate__(self) -> dict[str, Any]:
         fields = self.__dict__.copy()
         del fields["_compiled"]
-        return fields
+        return fields | own_parts(fields, "_games")
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
         self.__dict__.update(fields)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterable
 from typing import Any
 
 import gymnasium
@@ -11,6 +13,7 @@ import numpy as np
 from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
+from audamir_envs.bridges import forking
 from audamir_envs.bridges.packing import Slot
 from audamir_envs.core import Array, Environment, State, whole_number
 from audamir_envs.registry import make
@@ -20,7 +23,11 @@ KEY_IMPL = "threefry2x32"
 
 
 def environment_of(game: str | Environment, options: dict[str, Any]) -> Environment:
-    """The functional environment of an id with options, or the given one. Raises: ValueError naming what is valid."""
+    """The functional environment of an id with options, or the given one.
+
+    Raises: ValueError naming what is valid; RuntimeError in a process that was forked after JAX ran.
+    """
+    forking.refuse_if_forked()
     if isinstance(game, Environment):
         if options:
             raise ValueError(f"options {', '.join(options)} belong to make(), not to an environment already made")
@@ -87,22 +94,63 @@ def split_words(words: Array) -> tuple[Array, Array]:
     return jax.random.key_data(following), now
 
 
-def lane_words(env: VectorEnv[Any, Any, Any], seed: Any) -> np.ndarray:
-    """uint32 [lanes, 2]: the words of each lane's PRNG key for a reset; seeds ``env.np_random`` where there is a seed.
+def lanes_to_reset(options: dict[str, Any] | None, lanes: int) -> np.ndarray | None:
+    """bool [lanes]: those that ``reset(options={"reset_mask": mask})`` names; None without one: all.
 
-    Args: seed: None draws from ``env.np_random``; lane i of an integer is seeded by seed + i, of a sequence by its i-th
-    number, and gets what the single environment draws from that seed.
-    Raises: ValueError: a sequence of another length.
+    Raises: as Gymnasium's own vector environments: TypeError: no array, or none of truth values; ValueError: another
+    shape, or no lane named.
     """
+    mask = None if options is None else options.get("reset_mask")
+    if mask is None:
+        return None
+    if not isinstance(mask, (np.ndarray, jax.Array)) or mask.dtype != np.bool_:
+        told = mask.dtype if hasattr(mask, "dtype") else type(mask).__name__
+        raise TypeError(f"options['reset_mask'] is an array of bool, not {told}")
+    if mask.shape != (lanes,):
+        raise ValueError(f"options['reset_mask'] of shape {mask.shape} does not fit num_envs={lanes}")
+    if not mask.any():
+        raise ValueError("options['reset_mask'] names no lane: use at least one True")
+    return np.array(mask)
+
+
+def lane_words(env: VectorEnv[Any, Any, Any], seed: Any, chosen: np.ndarray | None = None) -> np.ndarray:
+    """uint32 [lanes, 2]: the words of each lane's PRNG key for a reset.
+
+    Args: seed: None draws from ``env.np_random``, for all lanes or as one of a sequence; lane i of an integer is seeded
+    by seed + i, of a sequence by its i-th number, and gets what the single environment draws from that seed.
+    chosen: bool [lanes]: the lanes that are reset, where not all are.
+    Where all lanes are reset and seeded, ``env.np_random`` is seeded by the seed of lane 0.
+    Raises: ValueError: a sequence of another length, or of other things.
+    """
+    start = whole_number(seed)
     if seed is None:
-        return env.np_random.integers(0, 2**32, (env.num_envs, 2), np.uint32)
-    whole = isinstance(seed, (int, np.integer))
-    seeds = [int(one) for one in (range(int(seed), int(seed) + env.num_envs) if whole else seed)]
+        seeds: list[Any] = [None] * env.num_envs
+    else:
+        lanes = range(start, start + env.num_envs) if start is not None else seed
+        seeds = list(lanes) if isinstance(lanes, Iterable) else [seed]
     if len(seeds) != env.num_envs:
         raise ValueError(f"{len(seeds)} seeds do not fit num_envs={env.num_envs}")
-    VectorEnv.reset(env, seed=seeds[0])
-    env.np_random.integers(0, 2**32, 2, np.uint32)  # those of lane 0, which nothing else may use again
-    return np.stack([seeding.np_random(one)[0].integers(0, 2**32, 2, np.uint32) for one in seeds])
+    numbers = [whole_number(one) for one in seeds]
+    wrong = [one for one, number in zip(seeds, numbers, strict=True) if number is None and one is not None]
+    if wrong:
+        raise ValueError(f"seed={wrong[0]!r} is not valid: use integers, or None for a lane that goes on unseeded")
+    words = np.zeros((env.num_envs, 2), np.uint32)
+    if None in numbers:
+        words[:] = env.np_random.integers(0, 2**32, words.shape, np.uint32)
+    if None not in numbers and chosen is None:
+        VectorEnv.reset(env, seed=numbers[0])
+        env.np_random.integers(0, 2**32, 2, np.uint32)  # those of lane 0, which nothing else may use again
+    for lane, number in enumerate(numbers):
+        if number is not None:
+            words[lane] = seeding.np_random(number)[0].integers(0, 2**32, 2, np.uint32)
+    return words
+
+
+def own_parts(fields: dict[str, Any], games: str) -> dict[str, Any]:
+    """What even a shallow copy of a vector environment may not share: the random numbers, and the games in the field
+    of that name, whose buffers are given away at the next step.
+    """
+    return {"_np_random": copy.deepcopy(fields.get("_np_random")), games: jax.tree.map(jnp.array, fields[games])}
 
 
 def batch_actions(actions: Any, lanes: int) -> Any:
@@ -116,8 +164,9 @@ def batch_actions(actions: Any, lanes: int) -> Any:
         raise ValueError(f"actions of shape {tuple(actions.shape)} do not fit num_envs={lanes}")
     if not jnp.issubdtype(actions.dtype, jnp.integer):
         raise TypeError(f"actions are integers, one for each environment, not {actions.dtype}")
-    if isinstance(actions, np.ndarray) and actions.dtype.itemsize > 4:
-        # JAX would take the lowest bits of the others. The largest int32 is no action of any game.
+    if isinstance(actions, np.ndarray):
+        # JAX would take the lowest bits of wider numbers, and refuse those of another byte order. The largest int32 is
+        # no action of any game.
         none = np.iinfo(np.int32).max
-        actions = np.where((actions >= 0) & (actions < none), actions, none).astype(np.int32)
+        actions = np.where((actions >= 0) & (actions.astype(np.uint64) < none), actions, none).astype(np.int32)
     return actions

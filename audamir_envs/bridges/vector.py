@@ -18,8 +18,10 @@ from audamir_envs.bridges.setting import (
     check_num_envs,
     environment_of,
     lane_words,
+    lanes_to_reset,
     learner_seats,
     observation_box,
+    own_parts,
     position_state,
 )
 from audamir_envs.bridges.table import table_for
@@ -81,32 +83,42 @@ class SingleAgentVectorEnv(VectorEnv[Any, Any, Any]):
     def __getstate__(self) -> dict[str, Any]:
         fields = self.__dict__.copy()
         del fields["_compiled"], fields["_table"]
-        return fields
+        return fields | own_parts(fields, "_batch")
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
         self.__dict__.update(fields)
         self._compile()
 
     def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """New episodes everywhere; ``options={"position": text}`` starts all lanes from a position.
+        """New episodes everywhere; ``options={"position": text}`` starts them from a position.
 
-        Args: seed: lane i is seeded by seed + i, or by the i-th of a sequence.
-        Raises: ValueError: a sequence of another length; a position as for ``SingleAgentEnv``.
+        Args: seed: lane i is seeded by seed + i, or by the i-th of a sequence, where None goes on unseeded; options:
+        ``reset_mask``, bool [num_envs]: resets these lanes alone; ``_name`` of info says so, the rest of the answer is
+        that of all lanes. The opponents of all lanes draw from one key, which a reset of some lanes does not renew.
+        Raises: ValueError: a sequence or mask of another length, a mask without lanes; a position as for
+        ``SingleAgentEnv``; TypeError: a mask that is no array of bool; ResetNeeded: a mask at the first reset.
         """
         start = position_state(self.game, options)
-        words = lane_words(self, seed)
-        key: Any = self.np_random.integers(0, 2**32, 2, np.uint32)  # of the opponents
+        chosen = lanes_to_reset(options, self.num_envs)
+        if chosen is not None and self._batch is None:
+            raise gymnasium.error.ResetNeeded("reset() of some lanes before the first reset() of all")
+        words = lane_words(self, seed, chosen)
+        if chosen is None:
+            key: Any = self.np_random.integers(0, 2**32, 2, np.uint32)  # of the opponents
         if start is None:
             episodes = self._table.ended(words)
         else:
             seats = learner_seats(self.game, start, self.seat, self.num_envs, self.np_random)
             episodes = self._compiled.start_at(bare(start), seats, words)
-        nothing = np.zeros(self.num_envs, np.int32)
-        batch, answer = self._compiled.step(Batch(episodes=episodes, words=key), nothing, np.bool_(False))
+        if chosen is None:
+            nothing = np.zeros(self.num_envs, np.int32)
+            batch, answer = self._compiled.step(Batch(episodes=episodes, words=key), nothing, np.bool_(False))
+        else:
+            batch, answer = self._compiled.reset_some(self._batch, episodes, chosen)
         self._batch, self._offence = batch, None
-        observation, _, _, _, info = self._hand_out(answer)
+        observation, _, _, _, info = self._hand_out(answer, chosen)
         return observation, info
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -131,12 +143,12 @@ class SingleAgentVectorEnv(VectorEnv[Any, Any, Any]):
         if self._offence is not None and bool(self._offence):
             raise RuntimeError(f"an opponent ({', '.join(self._table.names)}) played an illegal action")
 
-    def _hand_out(self, answer: Answer) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def _hand_out(self, answer: Answer, where: Any = None) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         self._mask = answer.report.action_mask
         if not self.device_outputs:
             answer = jax.tree.map(np.asarray, answer)
         report, final, done = answer.report, answer.final, answer.done
-        info = self._info(report, np.ones(self.num_envs, np.bool_))
+        info = self._info(report, np.ones(self.num_envs, np.bool_) if where is None else where)
         if final is not None and (self.device_outputs or done.any()):
             info |= {"final_obs": self._final_observation(final, done), "_final_obs": self._own(done)}
             info |= {"final_info": self._info(final, done), "_final_info": self._own(done)}
