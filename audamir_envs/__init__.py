@@ -1,12 +1,21 @@
-"""Three territory games as JAX, PettingZoo and Gymnasium environments, with scripted and trained levels."""
+"""Three territory games as JAX, PettingZoo and Gymnasium environments, with scripted and trained levels.
 
-from audamir_envs.agents.loading import make_agent
-from audamir_envs.autoreset import AutoReset, AutoResetState, auto_reset
+What is named here is imported when it is first used: the command line shows its help without waiting for JAX.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from audamir_envs.bridges.registration import register as _register
-from audamir_envs.core import Environment, State
-from audamir_envs.learned import provide as _provide_levels
-from audamir_envs.registry import ids, make
-from audamir_envs.sampling import sample_legal
+
+if TYPE_CHECKING:
+    from audamir_envs.agents.loading import make_agent
+    from audamir_envs.autoreset import AutoReset, AutoResetState, auto_reset
+    from audamir_envs.core import Environment, State
+    from audamir_envs.registry import ids, make
+    from audamir_envs.sampling import sample_legal
 
 __version__ = "0.1.0"
 
@@ -22,5 +31,34 @@ __all__ = [
     "sample_legal",
 ]
 
-_provide_levels()
+_PLACES = {
+    "AutoReset": "autoreset",
+    "AutoResetState": "autoreset",
+    "Environment": "core",
+    "State": "core",
+    "auto_reset": "autoreset",
+    "ids": "registry",
+    "make": "registry",
+    "make_agent": "agents.loading",
+    "sample_legal": "sampling",
+}
+# Usable after ``import audamir_envs`` alone.
+_MODULES = ("agents", "arena", "autoreset", "core", "registry", "sampling")
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for. Raises: AttributeError."""
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})
+
+
 _register()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from audamir_envs.core import Environment
+if TYPE_CHECKING:  # at run time this module needs no JAX: the command line lists the ids before it is there
+    from audamir_envs.core import Environment
 
 GAMES: dict[str, str] = {
     "colony-v0": "audamir_envs.colony",
     "stigmergy-v0": "audamir_envs.stigmergy",
     "principalities-v0": "audamir_envs.principalities",
 }
+
+LEVELS = "audamir_envs.learned"  # the package of the trained levels, imported when one is asked for
 
 
 def ids() -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Agents by name: random, a game's scripted levels, shipped policies and checkpoints by path.
 
-Trained levels are read by a package above this one, which gives its two functions to ``use_levels``.
+Trained levels are read by a package above this one, which the registry names. It is imported when the first is asked
+for and gives its two functions to ``use_levels``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class _Levels(NamedTuple):
     load: Callable[..., Agent]
 
 
-_LEVELS: list[_Levels] = []  # one, from the import of the package on
+_LEVELS: list[_Levels] = []  # one, from the first use on
 
 
 def use_levels(names: Callable[[str], tuple[str, ...]], load: Callable[..., Agent]) -> None:
@@ -35,6 +36,12 @@ def use_levels(names: Callable[[str], tuple[str, ...]], load: Callable[..., Agen
     **settings)``, which makes the agent of such a name or of a file.
     """
     _LEVELS[:] = [_Levels(names, load)]
+
+
+def _levels() -> _Levels:
+    if not _LEVELS:
+        importlib.import_module(registry.LEVELS).provide()
+    return _LEVELS[0]
 
 
 def agent_names(env_or_id: Environment | str) -> tuple[str, ...]:
@@ -66,7 +73,7 @@ def make_agent(env_or_id: Environment | str, name: str | os.PathLike[str], /, **
             agent.env_id = env_id
         return agent
     if name in LEARNED or is_path(name) or name in _shipped(env_id):
-        return _LEVELS[0].load(env_or_id, name, **settings)
+        return _levels().load(env_or_id, name, **settings)
     raise ValueError(
         f"unknown agent {name!r} for {env_id}: use {', '.join(agent_names(env_id))}, or a path to a .safetensors file"
     )
@@ -161,7 +168,7 @@ def _scripted(env_id: str) -> Mapping[str, Callable[..., Agent]]:
 
 
 def _shipped(env_id: str) -> tuple[str, ...]:
-    return _LEVELS[0].names(env_id)
+    return _levels().names(env_id)
 
 
 def _build(name: str, factory: Callable[..., Agent], settings: dict[str, Any]) -> Agent:

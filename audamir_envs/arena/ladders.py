@@ -19,7 +19,7 @@ from audamir_envs.arena.evaluation import checksums, plain, resolve, versions
 from audamir_envs.arena.playing import Progress, check, play
 from audamir_envs.arena.records import Games
 from audamir_envs.core import Environment
-from audamir_envs.files import write_bytes
+from audamir_envs.files import write_result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Ladder:
         axes.set_title(f"{self.env}, {self.games} games")
         content = io.BytesIO()
         figure.savefig(content, format=ending, dpi=150)
-        write_bytes(path, content.getvalue())
+        write_result(path, content.getvalue())
 
 
 def check_plot(path: str | os.PathLike[str]) -> str:

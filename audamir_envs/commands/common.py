@@ -7,11 +7,14 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from audamir_envs import registry
-from audamir_envs.arena.playing import Progress
-from audamir_envs.core import Environment
+from audamir_envs.files import check_writable as check_writable
+
+if TYPE_CHECKING:
+    from audamir_envs.arena.playing import Progress
+    from audamir_envs.core import Environment
 
 
 def add_environment(parser: argparse.ArgumentParser) -> None:
@@ -85,24 +88,6 @@ def match_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """What ``add_match`` has read, for the arena's functions."""
     names = ("games", "seed", "opening_plies", "max_plies", "batch", "mirrored")
     return {name: getattr(arguments, name) for name in names}
-
-
-def check_writable(path: str | None) -> None:
-    """Refuses a file that could not be written, before hours are spent on what it is to hold.
-
-    Raises: OSError; ValueError: an empty path.
-    """
-    if path is None:
-        return
-    if not path:
-        raise ValueError("the path of a file to write is empty")
-    folder = os.path.dirname(os.path.abspath(path))
-    if os.path.isdir(path) or path.endswith(os.sep):
-        raise IsADirectoryError(f"{path} is a folder, not a file")
-    while not os.path.exists(folder):
-        folder = os.path.dirname(folder)
-    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
-        raise PermissionError(f"cannot write {path}")
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ import json
 
 from audamir_envs import arena
 from audamir_envs.commands import common
-from audamir_envs.files import write_text
+from audamir_envs.files import write_result
 
 EXAMPLE = "audamir evaluate colony-v0 strong normal --games 100 --opening-plies 2 -o board=61 --json out.json"
 
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = arena.evaluate(env, arguments.agents, progress=progress, **common.match_settings(arguments))
     try:  # first: whoever reads the report may leave before its end
         if arguments.json:
-            write_text(arguments.json, json.dumps(result.to_json(), indent=1) + "\n")
+            write_result(arguments.json, json.dumps(result.to_json(), indent=1) + "\n")
     finally:  # on a full disk too
         report(result)
     return 0

@@ -11,7 +11,7 @@ import os
 
 from audamir_envs import arena
 from audamir_envs.commands import common
-from audamir_envs.files import write_text
+from audamir_envs.files import write_result
 
 EXAMPLE = "audamir ladder colony-v0 weak normal strong --games 40 --opening-plies 2 --json out.json --plot out.png"
 
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = arena.ladder(env, arguments.agents or None, progress=progress, **common.match_settings(arguments))
     try:  # first: whoever reads the report may leave before its end
         if arguments.json:
-            write_text(arguments.json, json.dumps(result.to_json(), indent=1) + "\n")
+            write_result(arguments.json, json.dumps(result.to_json(), indent=1) + "\n")
         if arguments.plot:
             result.plot(arguments.plot)
     finally:  # on a full disk too

@@ -58,7 +58,7 @@ def test_files_that_cannot_be_written_are_refused_at_once(tmp_path):
     with pytest.raises(IsADirectoryError, match="is a folder"):
         common.check_writable(str(tmp_path))
     (tmp_path / "file").write_text("")
-    with pytest.raises(PermissionError, match="cannot write"):
+    with pytest.raises(NotADirectoryError, match="is no folder"):
         common.check_writable(str(tmp_path / "file" / "below.json"))
     with pytest.raises(ValueError, match="is empty"):
         common.check_writable("")
