@@ -4,7 +4,7 @@ from audamir_envs.arena.evaluation import Evaluation, SeatFigures, evaluate, pla
 from audamir_envs.arena.ladders import Ladder, check_plot, ladder
 from audamir_envs.arena.playing import Progress, play
 from audamir_envs.arena.ratings import Ratings, fit
-from audamir_envs.arena.records import Games
+from audamir_envs.arena.results import Games
 from audamir_envs.intervals import grouped, wilson
 
 __all__ = [

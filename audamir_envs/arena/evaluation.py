@@ -14,7 +14,7 @@ from audamir_envs import registry
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.loading import load_agent_text
 from audamir_envs.arena.playing import Progress, check, play
-from audamir_envs.arena.records import Games
+from audamir_envs.arena.results import Games
 from audamir_envs.arena.seating import rotated
 from audamir_envs.core import Environment
 from audamir_envs.intervals import grouped, wilson

@@ -17,7 +17,7 @@ from audamir_envs.agents.loading import agent_names
 from audamir_envs.arena import ratings, seating
 from audamir_envs.arena.evaluation import checksums, plain, resolve, versions
 from audamir_envs.arena.playing import Progress, check, play
-from audamir_envs.arena.records import Games
+from audamir_envs.arena.results import Games
 from audamir_envs.core import Environment
 from audamir_envs.files import write_result
 

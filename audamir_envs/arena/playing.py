@@ -1,9 +1,4 @@
-"""Many games at once between any agents: lanes of one jitted program, refilled from a list of games.
-
-Lanes wait for different agents. At each ply the lanes are sorted by the agent to move, and each agent decides for its
-own lanes only, in blocks of fixed size whose number follows the number of lanes: what a ply costs is about what its
-decisions cost, however many lanes have finished and however unlike the agents are.
-"""
+"""A list of games between any agents, played many at once: lanes (``arena.lanes``) that are refilled as they end."""
 
 from __future__ import annotations
 
@@ -14,17 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs.agents.base import Agent
-from audamir_envs.agents.callable import CallableAgent
-from audamir_envs.arena.records import Games, Results
-from audamir_envs.core import Array, Environment, Pytree, State
-from audamir_envs.sampling import sample_legal
+from audamir_envs.arena.lanes import CHUNK, Lanes, Program
+from audamir_envs.arena.results import Games, Results
+from audamir_envs.core import Array, Environment
 
-_CHUNK = 4  # plies between two looks at what has finished
-_FRESH = 8  # games begun together
 _BATCH = 128
 
 
@@ -36,22 +27,6 @@ class Progress:
     games: int
     decisions: int  # by agents, random opening plies not counted
     seconds: float  # of play, compilation not counted
-
-
-class Lanes(Pytree):
-    """The games being played, [lanes] in front of every shape."""
-
-    states: State
-    key: Array  # uint32 [words]: of the game's start; dice are drawn from it and the ply
-    game: Array  # int32 []: its place in the list, or -1
-    seats: Array  # int32 [players]
-    starter: Array  # int32 []
-    plies: Array  # int32 []
-    done: Array  # bool []
-    unfinished: Array  # bool []
-    shares: Array  # float32 [players]: of a finished game
-    offender: Array  # int32 []: the agent that played an illegal action, or -1
-    offence: Array  # int32 []: that action
 
 
 def play(
@@ -79,7 +54,7 @@ def play(
     limit = min(max_plies or env.max_steps, env.max_steps)
     size = min(batch or _BATCH, games)
     opening = min(opening_plies, limit)
-    program = _Program(env, tuple(agents), _blocks(seats, agents, size), size, opening, limit)
+    program = Program(env, tuple(agents), _blocks(seats, agents, size), size, opening, limit)
     root = jax.random.key(seed)
     keys = np.asarray(_start_keys(root, np.asarray(starts, np.uint32)))
     decision_key = jax.random.fold_in(root, np.uint32(0xFFFFFFFF))  # no start has this number
@@ -102,7 +77,7 @@ def play(
             lanes = program.begin(lanes, number, keys[rows], seats[rows].astype(np.int32))
             waiting += taken.size
         lanes, made = program.advance(lanes, decision_key, ply)
-        ply += _CHUNK
+        ply += CHUNK
         decisions += made
         _refuse_illegal(env, agents, lanes)
         results.collect(lanes)
@@ -161,224 +136,7 @@ def _blocks(seats: np.ndarray, agents: Sequence[Agent], size: int) -> tuple[int,
     return tuple(map(min, waiting, limits))
 
 
-class _Program:
-    """The jitted functions of one kind of run."""
-
-    def __init__(
-        self,
-        env: Environment,
-        agents: tuple[Agent, ...],
-        blocks: tuple[int, ...],
-        size: int,
-        opening_plies: int,
-        limit: int,
-    ) -> None:
-        self.env = env
-        self.agents = agents
-        self.blocks = blocks
-        self.size = size
-        self.opening_plies = opening_plies
-        self.limit = limit
-        self.hosted = [number for number, agent in enumerate(agents) if isinstance(agent, CallableAgent)]
-        self.begin = jax.jit(self._begin, donate_argnums=0)
-        self._chunk = jax.jit(self._advance, donate_argnums=0)
-        self._decide = jax.jit(self._decisions)
-        self._apply = jax.jit(self._step, donate_argnums=0)
-
-    def empty(self, words: int) -> Lanes:
-        """Lanes that hold no game."""
-        size, players = self.size, self.env.num_players
-        shape = jax.eval_shape(self.env.init, jax.random.key(0))
-        fields: dict[str, Any] = {
-            "states": jax.tree.map(lambda leaf: np.zeros((size, *leaf.shape), leaf.dtype), shape),
-            "key": np.zeros((size, words), np.uint32),
-            "game": np.full(size, -1, np.int32),
-            "seats": np.zeros((size, players), np.int32),
-            "starter": np.zeros(size, np.int32),
-            "plies": np.zeros(size, np.int32),
-            "done": np.ones(size, np.bool_),
-            "unfinished": np.zeros(size, np.bool_),
-            "shares": np.zeros((size, players), np.float32),
-            "offender": np.full(size, -1, np.int32),
-            "offence": np.full(size, -1, np.int32),
-        }
-        return Lanes(**fields)
-
-    def compile(self, lanes: Lanes, key: Array) -> None:
-        """Compiles by running on empty lanes, which plays nothing."""
-        idle = self.begin(lanes, lanes.game, lanes.key, lanes.seats)
-        jax.block_until_ready(self.advance(idle, key, 0))
-
-    def advance(self, lanes: Lanes, key: Array, ply: int) -> tuple[Lanes, int]:
-        """Plays a few plies; the lanes and the number of decisions. Consumes key together with the run's ply."""
-        if not self.hosted:
-            lanes, made = self._chunk(lanes, key, np.int32(ply))
-            return lanes, int(made)
-        total = 0
-        for offset in range(_CHUNK):
-            device_actions, device_actor = self._decide(lanes, key, np.int32(ply + offset))
-            actions, actor = np.array(device_actions), np.asarray(device_actor)
-            for number in self.hosted:
-                rows = np.flatnonzero(actor == number)
-                if rows.size:
-                    agent = self.agents[number]
-                    assert isinstance(agent, CallableAgent)
-                    observation = np.asarray(lanes.states.observation)[rows]
-                    mask = np.asarray(lanes.states.legal_action_mask)[rows]
-                    actions[rows] = agent.act_numpy(observation, mask)
-            lanes, made = self._apply(lanes, actions)
-            total += int(made)
-        return lanes, total
-
-    # What is jitted.
-
-    def _begin(self, lanes: Lanes, game: Array, key: Array, seats: Array) -> Lanes:
-        """Starts the games numbered ``game`` (int32 [lanes], -1 = leave the lane alone)."""
-        wanted = game >= 0
-
-        def begin(rows: Array, _: Array, lanes: Lanes) -> Lanes:
-            source = jnp.minimum(rows, self.size - 1)
-            # A child of the game's key, since what init makes of its key must differ from what the plies make of it.
-            states = jax.vmap(lambda words: self.env.init(_child(words, jnp.uint32(0xFFFFFFFF))))(key[source])
-            fresh = Lanes(
-                states=states,
-                key=key[source],
-                game=game[source],
-                seats=seats[source],
-                starter=states.current_player,
-                plies=jnp.zeros(rows.shape, jnp.int32),
-                done=jnp.zeros(rows.shape, jnp.bool_),
-                unfinished=jnp.zeros(rows.shape, jnp.bool_),
-                shares=jnp.zeros((*rows.shape, self.env.num_players), jnp.float32),
-                offender=jnp.full(rows.shape, -1, jnp.int32),
-                offence=jnp.full(rows.shape, -1, jnp.int32),
-            )
-            return jax.tree.map(lambda old, new: old.at[rows].set(new, mode="drop"), lanes, fresh)
-
-        order = jnp.argsort(~wanted, stable=True).astype(jnp.int32)
-        count = jnp.sum(wanted, dtype=jnp.int32)
-        return _in_blocks(order, jnp.int32(0), count, min(_FRESH, self.size), begin, lanes)
-
-    def _advance(self, lanes: Lanes, key: Array, ply: Array) -> tuple[Lanes, Array]:
-        def body(carry: tuple[Array, Array, Lanes]) -> tuple[Array, Array, Lanes]:
-            offset, made, lanes = carry
-            actions, _ = self._decisions(lanes, key, ply + offset)
-            lanes, count = self._step(lanes, actions)
-            return offset + 1, made + count, lanes
-
-        def going_on(carry: tuple[Array, Array, Lanes]) -> Array:
-            offset, _, lanes = carry
-            return (offset < _CHUNK) & ~jnp.all(lanes.done)
-
-        _, made, lanes = jax.lax.while_loop(going_on, body, (jnp.int32(0), jnp.int32(0), lanes))
-        return lanes, made
-
-    def _decisions(self, lanes: Lanes, key: Array, ply: Array) -> tuple[Array, Array]:
-        """Actions int32 [lanes] (0 where no agent of JAX is to move) and the agents to move (none = their number)."""
-        key = jax.random.fold_in(key, ply)
-        none = jnp.int32(len(self.agents))
-        actor = lanes.seats[jnp.arange(self.size, dtype=jnp.int32), lanes.states.current_player]
-        actor = jnp.where(lanes.done | (lanes.plies < self.opening_plies), none, actor)
-        order = jnp.argsort(actor, stable=True).astype(jnp.int32)
-        counts = jnp.bincount(actor, length=len(self.agents)).astype(jnp.int32)
-        before = jnp.cumsum(counts, dtype=jnp.int32) - counts
-        actions = jnp.zeros(self.size, jnp.int32)
-        for number, agent in enumerate(self.agents):
-            if number in self.hosted:
-                continue
-
-            def decide(rows: Array, done: Array, actions: Array, agent: Any = agent, number: int = number) -> Array:
-                # Rows beyond the last lane fill the block: copies of its first, which is always real, said to have
-                # ended, so that agents may leave them out.
-                filling = rows >= self.size
-                source = jnp.where(filling, rows[0], rows)
-                chosen = jax.tree.map(lambda leaf: leaf[source], lanes.states)
-                chosen = chosen.replace(
-                    terminated=chosen.terminated | filling,
-                    legal_action_mask=chosen.legal_action_mask | filling[:, None],
-                )
-                decided = _act(agent, chosen, jax.random.fold_in(key, number * self.size + done))
-                return actions.at[rows].set(decided.astype(jnp.int32), mode="drop")
-
-            actions = _in_blocks(order, before[number], counts[number], self.blocks[number], decide, actions)
-        return actions, actor
-
-    def _step(self, lanes: Lanes, actions: Array) -> tuple[Lanes, Array]:
-        """The lanes after an action each, finished ones as they were, and the number of the agents' decisions."""
-        active = ~lanes.done
-        opening = lanes.plies < self.opening_plies
-        before = lanes.states
-        keys = jax.vmap(_child)(lanes.key, lanes.plies)
-        if self.opening_plies:
-            actions = jnp.where(opening, jax.vmap(sample_legal)(keys, before.legal_action_mask), actions)
-        row = jnp.arange(self.size, dtype=jnp.int32)
-        inside = (actions >= 0) & (actions < self.env.num_actions)
-        legal = inside & before.legal_action_mask[row, jnp.where(inside, actions, 0)]
-        offence = active & ~legal
-        if self.env.stochastic:
-            # The opening's choice and the dice must not be one draw.
-            dice = jax.vmap(jax.random.fold_in, (0, None))(keys, np.uint32(1))
-            states = jax.vmap(self.env.step)(before, actions, dice)
-        else:
-            states = jax.vmap(self.env.step)(before, actions)
-        if self.limit < self.env.max_steps:  # to the rules a game that was cut goes on
-            states = jax.tree.map(lambda old, new: _chosen(lanes.done, old, new), before, states)
-        plies = lanes.plies + active.astype(jnp.int32)
-        over = states.terminated | states.truncated
-        cut = active & ~over & (plies >= self.limit)
-        ended = active & (over | cut)
-        rewards = jnp.where(cut[:, None], jax.vmap(self.env.settle)(states.game), states.rewards)
-        players = self.env.num_players
-        shares = (rewards * jnp.float32(players - 1) + 1) / jnp.float32(players)
-        mover = lanes.seats[row, before.current_player]
-        lanes = lanes.replace(
-            states=states,
-            plies=plies,
-            done=lanes.done | ended,
-            unfinished=lanes.unfinished | cut,
-            shares=jnp.where(ended[:, None], shares, lanes.shares),
-            offender=jnp.where(offence, mover, lanes.offender),
-            offence=jnp.where(offence, actions, lanes.offence),
-        )
-        return lanes, jnp.sum(active & ~opening, dtype=jnp.int32)
-
-
 @jax.jit
 def _start_keys(root: Array, starts: Array) -> Array:
     """uint32 [games, words]: a key for each start."""
     return jax.random.key_data(jax.vmap(jax.random.fold_in, (None, 0))(root, starts))
-
-
-def _chosen(condition: Array, yes: Array, no: Array) -> Array:
-    """Rows of ``yes`` where a condition (bool [rows]) holds, else of ``no``."""
-    return jnp.where(condition.reshape(-1, *[1] * (yes.ndim - 1)), yes, no)
-
-
-def _child(words: Array, number: Array) -> Array:
-    """A key made from another's words (uint32 [words]) and a number."""
-    return jax.random.fold_in(jax.random.wrap_key_data(words), number)
-
-
-def _act(agent: Any, states: State, key: Array) -> Array:
-    """int32 [batch]. Consumes key."""
-    if hasattr(agent, "act_batch"):
-        return agent.act_batch(states, key)
-    return jax.vmap(agent.act)(states, jax.random.split(key, states.current_player.shape[0]))
-
-
-def _in_blocks(order: Array, first: Array, count: Array, block: int, do: Callable[..., Any], carry: Any) -> Any:
-    """Calls ``carry = do(rows, rows done before, carry)`` for blocks of ``order[first : first + count]``.
-
-    Rows beyond the count are ``len(order)``, which a scatter with mode="drop" leaves out.
-    """
-    size = order.shape[0]
-    padded = jnp.concatenate([order, jnp.full(block, size, jnp.int32)])
-    within = jnp.arange(block, dtype=jnp.int32)
-
-    def body(state: tuple[Array, Any]) -> tuple[Array, Any]:
-        done, carry = state
-        rows = jax.lax.dynamic_slice(padded, (first + done,), (block,))
-        rows = jnp.where(done + within < count, rows, jnp.int32(size))
-        return done + block, do(rows, done, carry)
-
-    return jax.lax.while_loop(lambda state: state[0] < count, body, (jnp.int32(0), carry))[1]

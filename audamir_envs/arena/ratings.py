@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from audamir_envs.arena.records import Games
+from audamir_envs.arena.results import Games
 from audamir_envs.intervals import Z
 
 ELO = 400 / np.log(10)  # points that multiply the odds of a win by ten

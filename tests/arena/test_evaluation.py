@@ -9,7 +9,7 @@ from tally.environment import Dice, Tally
 from tally.scripted import Cheat, High, Low
 
 from audamir_envs import agents, arena
-from audamir_envs.arena.records import exact
+from audamir_envs.shares import exact
 
 
 def by_hand(picks, players, goal, rounds, starter=0):

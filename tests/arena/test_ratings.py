@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from audamir_envs.arena.ratings import ELO, fit, openskill_ratings
-from audamir_envs.arena.records import Games
+from audamir_envs.arena.results import Games
 
 
 def made(seats, shares, starter=None):

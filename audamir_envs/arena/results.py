@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
 
-if TYPE_CHECKING:
-    from audamir_envs.arena.playing import Lanes
+from audamir_envs import shares
+from audamir_envs.arena.lanes import Lanes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Results:
         rows = rows[~self._known[game[rows]]]
         for name in ("starter", "plies", "unfinished"):
             getattr(self, name)[game[rows]] = np.asarray(getattr(lanes, name))[rows]
-        self.shares[game[rows]] = exact(np.asarray(lanes.shares, np.float64)[rows])
+        self.shares[game[rows]] = shares.exact(np.asarray(lanes.shares, np.float64)[rows])
         if self.final is None:
             shapes = lanes.states.game
             self.final = jax.tree.map(lambda leaf: np.zeros((len(self.plies), *leaf.shape[1:]), leaf.dtype), shapes)
@@ -56,10 +56,3 @@ class Results:
                 kept[game[rows]] = np.asarray(leaf)[rows]
         self._known[game[rows]] = True
         self.finished += rows.size
-
-
-def exact(shares: np.ndarray) -> np.ndarray:
-    """Shares as they were before float32: 0 or 1/k where that is what they are nearly."""
-    parts = 1 / np.rint(1 / np.maximum(shares, 1e-6))
-    shares = np.where(np.abs(shares - parts) < 1e-5, parts, shares)
-    return np.where(shares < 1e-5, 0, shares)
