@@ -256,6 +256,17 @@ class Environment(abc.ABC):
             raise ValueError(f"{self.id} does not say what chance decides: it needs chance_shape and draw_chance")
         return self.chance_shape
 
+    @classmethod
+    def options_for_shapes(
+        cls, observation_shape: tuple[int, ...], num_actions: int, num_players: int
+    ) -> dict[str, Any]:
+        """Options of an environment with these shapes, for ``for_shapes``; override it where options change shapes.
+
+        What it gives for shapes that no options have does not matter, ValueError being among it.
+        """
+        del observation_shape, num_actions, num_players
+        return {}
+
     def settle(self, game: Any) -> Array:
         """float32 [players]: the rewards if the game ended here on points (for callers that cut games short).
 
@@ -264,6 +275,19 @@ class Environment(abc.ABC):
         return self.outcome(game).rewards
 
     # What every game gets.
+
+    @classmethod
+    def for_shapes(cls, states: State) -> Self:
+        """An environment whose array shapes are those of states: its functions on positions apply to them.
+
+        Options that change no shape are at their defaults: they lie in the position, see the class's docstring.
+
+        Args: states: a state or a batch of them, with any leading axes.
+        Raises: ValueError for states of no environment of this class.
+        """
+        rank = states.current_player.ndim
+        shape = tuple(states.observation.shape[rank:])
+        return _of_shapes(cls, shape, states.legal_action_mask.shape[-1], states.rewards.shape[-1])  # type: ignore
 
     def init(self, key: Array) -> State:
         """A new game. Consumes key."""
@@ -407,6 +431,23 @@ def whole_number(value: Any) -> int | None:
         return operator.index(value)
     except TypeError:
         return None
+
+
+@functools.lru_cache(maxsize=256)
+def _of_shapes(
+    cls: type[Environment], observation_shape: tuple[int, ...], num_actions: int, num_players: int
+) -> Environment:
+    asked = (observation_shape, num_actions, num_players)
+    try:
+        env = cls(**cls.options_for_shapes(*asked))
+    except ValueError:
+        env = None
+    if env is None or (tuple(env.observation_shape), env.num_actions, env.num_players) != asked:
+        raise ValueError(
+            f"{cls.id} has no states with observations {list(observation_shape)}, {num_actions} actions and "
+            f"{num_players} players"
+        )
+    return env
 
 
 @functools.partial(jax.jit, static_argnums=0)

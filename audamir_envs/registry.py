@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # at run time this module needs no JAX: the command line lists the ids before it is there
     from audamir_envs.core import Environment
+    from audamir_envs.learning import Learning
 
 GAMES: dict[str, str] = {
     "colony-v0": "audamir_envs.colony",
@@ -32,6 +34,19 @@ def room(env_id: str, module: str) -> Any:
 def make(env_id: str, **options: Any) -> Environment:
     """The environment of an id with options. Raises: ValueError naming the valid ids, options or values."""
     return room(env_id, "environment").ENVIRONMENT(**options)
+
+
+def optional_room(env_id: str, module: str) -> Any | None:
+    """``room``, or None where the game has no such module. Raises: ValueError listing the ids."""
+    room(env_id, "environment")
+    name = f"{GAMES[env_id]}.{module}"
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
+def learning(env_id: str) -> Learning | None:
+    """What a game says about learning it; None if nothing. Raises: ValueError listing the ids."""
+    module = optional_room(env_id, "learning")
+    return None if module is None else module.LEARNING
 
 
 def environment_class(env_id: str) -> type[Environment]:

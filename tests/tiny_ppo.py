@@ -6,6 +6,7 @@ import numpy as np
 from audamir_training.settings import PPOSettings
 
 TINY_PPO = PPOSettings(
+    env="principalities-v0",
     layouts="2@4",
     channels=4,
     blocks=1,

@@ -290,6 +290,20 @@ class TileNetwork(nn.Module):
         return logits + answers * of_answer[:, None]
 
 
+Config = TileConfig
+
+
+def make_network(config: TileConfig) -> TileNetwork:
+    """The network of a configuration."""
+    return TileNetwork(config)
+
+
+def init_parameters(network: TileNetwork, observation_shape: tuple[int, ...], actions: int, key: Array) -> Any:
+    """``init_tile_parameters`` as ``learning.Learning.network`` asks for it. Consumes key."""
+    del observation_shape, actions
+    return init_tile_parameters(network, key)
+
+
 def init_tile_parameters(network: TileNetwork, key: Array) -> Any:
     """Fresh parameters, a tree of dicts of float32 arrays, which fit any number of tiles and players. Consumes key."""
     return _initial(network, key)

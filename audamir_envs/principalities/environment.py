@@ -77,6 +77,14 @@ class Principalities(Environment):
         self.observation_high = 255.0
         self.max_steps = rules.most_actions(players, self.tiles, self.options["max_rounds"])
 
+    @classmethod
+    def options_for_shapes(
+        cls, observation_shape: tuple[int, ...], num_actions: int, num_players: int
+    ) -> dict[str, Any]:
+        """Players and tiles; whose map it is lies in the position."""
+        del num_actions
+        return {"players": num_players, "tiles": observation_shape[0]}
+
     @property
     def _options_in_position(self) -> dict[str, Any]:
         return {

@@ -58,6 +58,16 @@ class Stigmergy(Environment):
         self.observation_high = float(observation.HIGH)
         self.max_steps = t.max_plies + (2 if self.pie else 0)
 
+    @classmethod
+    def options_for_shapes(
+        cls, observation_shape: tuple[int, ...], num_actions: int, num_players: int
+    ) -> dict[str, Any]:
+        """The side, and with more actions than cells and pass the pie: its komi choices 0, 2, ... and two colours."""
+        del num_players
+        side = (observation_shape[0] + 1) // 2
+        choices = num_actions - rules.tables(side).board.size - 1
+        return {"side": side} | ({"komi": "choose", "max_komi": 2 * (choices - 3)} if choices else {})
+
     def init_game(self, key: Array) -> rules.Position:
         """The empty board, or the start of the pie. There is no chance: key is not used."""
         del key

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from audamir_training.ppo import PPO, schedule, variants
+from audamir_training.games import variants
+from audamir_training.ppo import PPO, schedule
 from tiny_ppo import TINY_PPO
 from tiny_run import advanced, copied, mesh_of
 
@@ -49,9 +50,9 @@ def test_snapshots_are_taken_in_turn(tiny, five) -> None:
 def test_a_state_from_the_host_goes_on_to_the_last_bit(tiny, five) -> None:
     state, _ = five
     # Another program of the same settings, as after a restart: it knows nothing but the state.
-    tiny._maps.clear()
+    tiny._pools.clear()
     again, _ = advanced(tiny, tiny.place(state), 5)
-    tiny._maps.clear()
+    tiny._pools.clear()
     straight, _ = advanced(tiny, tiny.start(), 10)
     jax.tree.map(np.testing.assert_array_equal, copied(again), copied(straight))
 
@@ -139,9 +140,9 @@ def test_levels_that_do_not_fit_are_refused(level, tmp_path) -> None:
 
 
 def test_layouts_name_players_tiles_and_shares() -> None:
-    envs, shares = variants("principalities-v0", "2:3,4@12:1")
-    assert [(env.num_players, env.observation_shape[0]) for env in envs] == [(2, 32), (4, 12)]
-    np.testing.assert_allclose(shares, [0.75, 0.25])
+    chosen = variants("principalities-v0", "2:3,4@12:1")
+    assert [(v.env.num_players, v.env.observation_shape[0]) for v in chosen] == [(2, 32), (4, 12)]
+    np.testing.assert_allclose([v.share for v in chosen], [0.75, 0.25])
     for text, message in (("two", "use players"), ("2@x", "use players"), ("9", "players=9")):
         with pytest.raises(ValueError, match=message):
             variants("principalities-v0", text)

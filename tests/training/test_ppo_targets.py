@@ -13,6 +13,7 @@ from tiny_ppo import random_parameters
 import audamir_envs
 from audamir_envs.learned.tile_network import TileConfig, TileNetwork, TileOutput
 from audamir_envs.principalities import dice, rules
+from audamir_envs.principalities.learning import other_way
 
 ENV = audamir_envs.make("principalities-v0", players=3, tiles=3)
 LINE = [[1], [0, 2], [1]]
@@ -48,7 +49,9 @@ def by_tiles(observation) -> TileOutput:
 def played() -> tuple[Decisions, np.ndarray, dict]:
     again = ENV.from_text(json.dumps(CONQUEST))
     auto = audamir_envs.auto_reset(ENV, init=lambda key: again)
-    play = jax.jit(lambda lanes, key: ppo_play.play(auto, by_tiles, by_logits, (), Mix(2, 0, 0), 4, lanes, key))
+    play = jax.jit(
+        lambda lanes, key: ppo_play.play(auto, by_tiles, by_logits, (), Mix(2, 0, 0), 4, lanes, key, (3, 3), other_way)
+    )
     _, decisions, last, sums = play(lanes_of(CONQUEST, PEACE), jax.random.key(0))
     return jax.tree.map(np.asarray, decisions), np.asarray(last), jax.tree.map(float, sums)
 
@@ -171,7 +174,7 @@ def test_luck_taken_out_leaves_the_mean() -> None:
 def test_the_other_way_is_the_other_outcome_and_its_chance() -> None:
     state = ENV.from_text(json.dumps(CONQUEST | {"dice": [3, 3, 2]}))
     step = jax.jit(audamir_envs.auto_reset(ENV, init=lambda key: state).step)
-    look = jax.jit(lambda before, action, after: ppo_play.other_way(ENV, before, action, after))
+    look = jax.jit(lambda before, action, after: other_way(ENV, before.game, action, after.game, after.just_reset))
     outcomes = set()
     for seed in range(12):
         after = step(state, 1, jax.random.key(seed))
@@ -195,7 +198,7 @@ def test_sampling_follows_the_masked_policy() -> None:
     logits = jnp.asarray(rng.normal(size=12), jnp.float32)
     legal = jnp.asarray([False, True, False, True, True, False, False, False, True, True, False, True])
     draws = 20_000
-    actions, log_probs = jax.jit(lambda keys: jax.vmap(lambda key: ppo_play.sample(logits, legal, key, 3))(keys))(
+    actions, log_probs = jax.jit(lambda keys: jax.vmap(lambda key: ppo_play.sample(logits, legal, key, (3, 3)))(keys))(
         jax.random.split(jax.random.key(1), draws)
     )
     expected = np.where(legal, np.exp(logits), 0)

@@ -23,6 +23,7 @@ from audamir_envs.learned.checkpoints import save_level
 from audamir_envs.learned.networks import HexConfig, bind, init_parameters, make_network
 from audamir_envs.learned.search import SearchConfig
 from audamir_envs.learned.zero import Zero
+from audamir_envs.learning import Variant
 from audamir_training import evaluation, games, losses, replay, selfplay
 from audamir_training.devices import AXIS
 from audamir_training.overhead import Overhead
@@ -58,10 +59,12 @@ class AlphaZero:
         """Raises: ValueError for settings that do not fit each other, the game or the mesh."""
         self.settings, self.mesh = settings, mesh
         _check(settings, mesh.size)
-        self.variants = games.variants(settings.env, settings.layouts)
         self.config: HexConfig = games.hex_config(settings.env, settings.channels, settings.blocks)
+        self.variants = games.variants(settings.env, settings.layouts)
+        for variant in self.variants:
+            games.check_environment(variant.env)
         self.network = make_network(self.config)
-        self.tables = [games.symmetry(variant, self.config) for variant in self.variants]
+        self.tables = [games.symmetry(variant.env) for variant in self.variants]
         self.play_settings = _play_settings(settings)
         self.level = make_agent(settings.env, settings.level) if self.play_settings.against else None
         self.optimiser = optax.chain(
@@ -244,7 +247,7 @@ class AlphaZero:
             replay=tuple(_replay_specs(ring) for ring in state.replay),
         )
 
-    def _example(self, variant: games.Variant, lanes: selfplay.Lanes) -> replay.Replay:
+    def _example(self, variant: Variant, lanes: selfplay.Lanes) -> replay.Replay:
         """The shapes of one ply of the replay."""
         slots = min(self.settings.slots, variant.env.num_actions)
         count = lanes.ply.shape[0]
@@ -312,7 +315,8 @@ class AlphaZero:
         time, lane, weight = replay.draw(ring, keys, self.steps * each, newest)
         weight = jnp.where(positions >= settings.warmup_positions, weight, jnp.float32(0))
         turn_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
-        turns = jax.vmap(lambda key: jax.random.randint(key, (self.steps * each,), 0, 12, jnp.int32))(turn_keys)
+        images = self.tables[number].grid.shape[0]
+        turns = jax.vmap(lambda key: jax.random.randint(key, (self.steps * each,), 0, images, jnp.int32))(turn_keys)
 
         local = groups * each
         micro = math.gcd(settings.microbatch, local)

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from audamir_envs import registry
 from audamir_envs.agents.loading import parse_agent
 from audamir_envs.cli import Parser
-from audamir_training import presets
+from audamir_training import games, presets
 from audamir_training.settings import AlphaZeroSettings, PPOSettings, RunSettings
 
 _NOT_FLAGS = ("env",)  # given by position
@@ -25,9 +26,11 @@ def train(arguments: Sequence[str]) -> int:
     Returns: 0; 130 or 143 after SIGINT or SIGTERM (the state is saved then too).
     Raises: ValueError for settings that are not valid; CheckpointError, ValueError, OSError as ``runs.Run.go``.
     """
-    parser = _parser("train", _TRAIN_DESCRIPTION, _TRAIN_EXAMPLE)
+    parser = _parser(
+        "train", _train_description(), f"audamir train {_example_id()} --preset quick --minutes 4 --out runs/c1"
+    )
     parser.usage = "audamir train [-h] [--preset {quick,small,full}] --out DIR [--SETTING VALUE ...] ENV"
-    parser.add_argument("env", metavar="ENV", help="environment id, such as colony-v0")
+    parser.add_argument("env", metavar="ENV", help=f"one of {', '.join(games.learnable())}")
     parser.add_argument("--preset", choices=presets.NAMES, help="settings to start from (default: small)")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the run's folder")
     parser.add_argument(
@@ -79,7 +82,7 @@ def export(arguments: Sequence[str]) -> int:
 
     Raises: FileNotFoundError, FileExistsError, CheckpointError, ValueError, OSError as ``exporting.export``.
     """
-    parser = _parser("export", "Writes a run's level and its card.", "audamir export runs/c1 levels/colony-v0")
+    parser = _parser("export", "Writes a run's level and its card.", f"audamir export runs/c1 levels/{_example_id()}")
     parser.add_argument("run", type=Path, metavar="DIR", help="the run's folder")
     parser.add_argument("target", type=Path, metavar="TO", help="a folder, or a file that ends in .safetensors")
     parser.add_argument("--last", action="store_true", help="the newest parameters, not the best measured")
@@ -139,10 +142,22 @@ def _refuse_foreign(flags: dict[str, Any], settings: Any, run_settings: RunSetti
 _TRAIN_DESCRIPTION = """\
 Trains a level by self-play, or goes on with the run in DIR.
 
-AlphaZero learns colony-v0 and stigmergy-v0, masked PPO principalities-v0. The presets quick, small and full train for
-4, 60 and 600 minutes and set some other values too; what neither they nor a flag set is in brackets, PPO's value second
-where it differs."""
-_TRAIN_EXAMPLE = "audamir train colony-v0 --preset quick --minutes 4 --out runs/c1"
+{learners}. The presets quick, small and full train for 4, 60 and 600 minutes and set some other values too; what
+neither they nor a flag set is in brackets, PPO's value second where it differs.
+
+What --layouts may be:
+{layouts}"""
+
+
+def _train_description() -> str:
+    by_algorithm = {title: games.learnable(name) for name, title in (("alphazero", "AlphaZero"), ("ppo", "masked PPO"))}
+    learners = [f"{title} learns {', '.join(ids)}" for title, ids in by_algorithm.items() if ids]
+    layouts = [f"  {env_id}: {games.learning_of(env_id).layouts_help}" for env_id in games.learnable()]
+    return _TRAIN_DESCRIPTION.format(learners="; ".join(learners), layouts="\n".join(layouts))
+
+
+def _example_id() -> str:
+    return next(iter(games.learnable("alphazero")), registry.ids()[0])
 
 
 def _parser(name: str, description: str, example: str) -> Parser:

@@ -1,11 +1,11 @@
-"""What training must know of each game on a hexagonal board: layouts, final ownership, planes and symmetries."""
+"""What the trainers ask of a game, from its ``learning.py`` (see ``audamir_envs.learning``); no game is named here."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import Callable, Sequence
-from typing import Any
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,178 +13,127 @@ import numpy as np
 
 from audamir_envs import registry
 from audamir_envs.core import Array, Environment
-from audamir_envs.hexboard import hexboard
-from audamir_envs.learned.networks import HexConfig
-from audamir_training.settings import read_share
+from audamir_envs.hexboard import HexBoard, hexboard
+from audamir_envs.learning import HexInterface, Learning, Variant
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Variant:
-    """Games of equal shapes that are played and learned together."""
-
-    name: str
-    env: Environment  # supplies the rules; options that live in the position vary over `starts`
-    starts: Any  # positions stacked on a leading axis [starts]
-    weights: np.ndarray  # float64 [starts]: how often each is played; sums to 1
-    share: float  # of all iterations
-    longest: int  # plies that a game hardly ever exceeds: how far back a result is carried
-    ownership: Callable[[Any], Array]  # position -> int8 [cells]: 1 seat 0, -1 seat 1, 0 nobody
+if TYPE_CHECKING:
+    from audamir_envs.learned.networks import HexConfig
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Symmetry:
-    """The 12 symmetries of a variant, NumPy; gather by the first three, look actions up in the last."""
+    """The symmetries of a variant's games, S of them, NumPy; gather by the first three, look actions up in the last."""
 
-    grid: np.ndarray  # int32 [12, width * width]: the place that moves here
-    cells: np.ndarray  # int32 [12, cells]: the cell that moves here
-    sources: np.ndarray  # int32 [12, actions]: the action that moves here
-    actions: np.ndarray  # int32 [12, actions]: where an action goes
-
-
-def stacked(positions: Sequence[Any]) -> Any:
-    """Positions as one tree with a leading axis."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *positions)
+    grid: np.ndarray  # int32 [S, width * width]: the place that moves here
+    cells: np.ndarray  # int32 [S, cells]: the cell that moves here
+    sources: np.ndarray  # int32 [S, actions]: the action that moves here
+    actions: np.ndarray  # int32 [S, actions]: where an action goes
 
 
-def hex_config(env_id: str, channels: int, blocks: int) -> HexConfig:
-    """The network of a game. Raises: ValueError for a game without a hexagonal board."""
-    if env_id == "colony-v0":
-        # Mine, theirs, empty, claim_empty, then the turns left in binary: one feature as a share of the usual cap.
-        turns = tuple(2.0**bit / 400 for bit in range(10))
-        return HexConfig(14, 13, (0, 1, 2, 3, *([4] * 10)), (1.0, 1.0, 1.0, 1.0, *turns), channels, blocks)
-    if env_id == "stigmergy-v0":
-        sixth, komi = 1 / 6, 1 / 15
-        scales = (1.0, 1.0, 1.0, 1.0, 1.0, sixth, sixth, 1.0, 1.0, komi, komi, 0.5, 1.0, 1.0, 1.0, 0.25)
-        return HexConfig(16, 1, tuple(range(16)), scales, channels, blocks)
-    raise ValueError(f"{env_id} is not played on a hexagonal board: AlphaZero here trains colony-v0 and stigmergy-v0")
+def learning_of(env_id: str) -> Learning:
+    """What a game says. Raises: ValueError for one that says nothing, naming those that do."""
+    found = registry.learning(env_id)
+    if found is None:
+        raise ValueError(f"{env_id} says nothing about learning it: training knows {', '.join(learnable())}")
+    return found
+
+
+def learnable(algorithm: str | None = None) -> tuple[str, ...]:
+    """The ids of games that can be learned, by an algorithm if one is named."""
+    known = {env_id: registry.learning(env_id) for env_id in registry.ids()}
+    return tuple(env_id for env_id, found in known.items() if found and algorithm in (None, found.algorithm))
 
 
 def variants(env_id: str, layouts: str) -> tuple[Variant, ...]:
-    """The variants that a setting ``layouts`` names.
+    """The variants that a setting ``layouts`` names; empty: the game's usual ones. Raises: ValueError."""
+    learning = learning_of(env_id)
+    return learning.variants(layouts or learning.layouts)
 
-    Colony: ``default`` (the default options), ``all`` (all boards, starts and both claim_empty, the default one more
-    often) or ``even`` (all, equally often). Stigmergy: sides with commas, each with ``:share`` if wanted: ``5`` or
-    ``3:1,4:2,5:3``; komi and the pie vary. Raises: ValueError naming the valid values.
+
+def interface(env_id: str) -> HexInterface:
+    """How observations and actions of a game lie that AlphaZero can learn.
+
+    Raises: ValueError: a game of chance, of more than two players, or that is played on no hexagonal board.
     """
-    if env_id == "colony-v0":
-        return (_colony(layouts),)
-    if env_id == "stigmergy-v0":
-        return tuple(_stigmergy(side, share) for side, share in _sides(layouts))
-    raise ValueError(f"AlphaZero here trains colony-v0 and stigmergy-v0, not {env_id}")
+    network = learning_of(env_id).network
+    if not isinstance(network, HexInterface):
+        games = ", ".join(learnable("alphazero"))
+        raise ValueError(f"{env_id} is not played on a hexagonal board: AlphaZero here trains {games}")
+    if registry.environment_class(env_id).stochastic:
+        raise ValueError(f"{env_id} is a game of chance: AlphaZero here trains games without")
+    return network
 
 
-def symmetry(variant: Variant, config: HexConfig) -> Symmetry:
-    """The tables of a variant."""
-    cells = _cells(variant.env)
-    board = hexboard((variant.env.observation_shape[0] + 1) // 2)
-    actions = np.tile(np.arange(variant.env.num_actions, dtype=np.int32), (12, 1))
-    if config.kinds == 1:
-        kinds = np.zeros((12, 1), np.int32)
-    else:
-        from audamir_envs.colony.rules import JUMPS
+def hex_config(env_id: str, channels: int, blocks: int) -> HexConfig:
+    """The network of a game for AlphaZero. Raises: ValueError, as ``interface``."""
+    from audamir_envs.learned.networks import HexConfig  # here, since it loads a network library
 
-        kinds = np.concatenate([np.zeros((12, 1), np.int32), 1 + board.offset_symmetries(JUMPS)], axis=1)
-    images = board.symmetries[:, :, None] * config.kinds + kinds[:, None, :]
-    actions[:, : cells * config.kinds] = images.reshape(12, -1)
+    found = interface(env_id)
+    return HexConfig(found.planes, found.kinds, found.features, found.scales, channels, blocks)
+
+
+def own_network(env_id: str) -> Any:
+    """The module of a game's own network; see ``Learning.network``. Raises: ValueError for games without one."""
+    network = learning_of(env_id).network
+    if not isinstance(network, str):
+        raise ValueError(f"{env_id} has no network of its own: PPO here trains {', '.join(learnable('ppo'))}")
+    return importlib.import_module(network)
+
+
+def board_of(env: Environment) -> HexBoard:
+    """The board of an environment that has a ``HexInterface``."""
+    return hexboard((env.observation_shape[0] + 1) // 2)
+
+
+def ownership(env: Environment) -> Callable[[Any], Array]:
+    """Position -> int8 [cells]; see ``Learning.ownership``. Zeros where the game has no such thing."""
+    own = learning_of(env.id).ownership
+    cells = board_of(env).size
+    return own or (lambda position: jnp.zeros(cells, jnp.int8))
+
+
+def symmetry(env: Environment) -> Symmetry:
+    """The tables of an environment that has a ``HexInterface``."""
+    found, chosen, board = interface(env.id), list(learning_of(env.id).symmetries), board_of(env)
+    kind_images = found.kind_images
+    assert kind_images is not None  # it was filled in
+    actions = np.tile(np.arange(env.num_actions, dtype=np.int32), (12, 1))
+    images = board.symmetries[:, :, None] * found.kinds + kind_images[:, None, :]
+    actions[:, : board.size * found.kinds] = images.reshape(12, -1)
+    actions = actions[chosen]
     return Symmetry(
-        grid=np.argsort(board.grid_symmetries(), axis=1).astype(np.int32),
-        cells=np.argsort(board.symmetries, axis=1).astype(np.int32),
+        grid=np.argsort(board.grid_symmetries()[chosen], axis=1).astype(np.int32),
+        cells=np.argsort(board.symmetries[chosen], axis=1).astype(np.int32),
         sources=np.argsort(actions, axis=1).astype(np.int32),
         actions=actions,
     )
 
 
-def _cells(env: Environment) -> int:
-    return hexboard((env.observation_shape[0] + 1) // 2).size
+def check_environment(env: Environment) -> None:
+    """Raises: ValueError where observations or actions are not what the game's ``HexInterface`` says."""
+    found, shape = interface(env.id), env.observation_shape
+    if env.num_players != 2:
+        raise ValueError(f"{env.id} has {env.num_players} players here: AlphaZero trains games of two")
+    if len(shape) != 3 or shape[0] != shape[1] or shape[0] % 2 == 0 or shape[2] != found.planes:
+        raise ValueError(
+            f"{env.id} has observations {list(shape)}, "
+            f"not [2 * side - 1, 2 * side - 1, {found.planes}] as its LEARNING says"
+        )
+    least = board_of(env).size * found.kinds + len(found.further)
+    pie = found.pie and env.num_actions >= least + 3
+    if env.num_actions != least and not pie:
+        raise ValueError(
+            f"{env.id} has {env.num_actions} actions, but LEARNING names {least}: {found.kinds} of each of "
+            f"{board_of(env).size} cells and {', '.join(found.further) or 'no others'}"
+        )
 
 
-def _colony(layouts: str) -> Variant:
-    if layouts not in ("default", "all", "even"):
-        raise ValueError(f"layouts={layouts!r} is not valid for colony-v0: use default, all or even")
-    boards = (("58", "first"), ("58", "second"), ("61", "first"))
-    chosen = [
-        {"board": board, "holes_toward": toward, "start": start, "claim_empty": claim}
-        for (board, toward), start, claim in itertools.product(boards, ("three", "one"), (False, True))
-    ]
-    # Both directions of the holes together count as one board.
-    weights = np.array([0.5 if options["board"] == "58" else 1.0 for options in chosen])
-    if layouts == "all":
-        weights[0] += weights.sum() / 3
-    if layouts == "default":
-        chosen, weights = [{}], np.ones(1)
-    key = jax.random.key(0)  # not used: the starter is fixed, and which seat it is does not matter to a learner
-    envs = [registry.make("colony-v0", **options) for options in chosen]
-    return Variant(
-        name=layouts,
-        env=envs[0],
-        starts=stacked([env.init_game(key) for env in envs]),
-        weights=weights / weights.sum(),
-        share=1.0,
-        longest=400,
-        ownership=colony_ownership,
-    )
-
-
-def colony_ownership(position: Any) -> Array:
-    """int8 [61]: pieces, and empty cells that were claimed at the end."""
-    from audamir_envs.colony.cells import BOARD
-    from audamir_envs.colony.observation import observe
-
-    planes = observe(position, position.mover)[..., :3].astype(jnp.int8).reshape(BOARD.width**2, 3)
-    mine, theirs, empty = planes[BOARD.grid].T
-    claim = position.own_can_move.astype(jnp.int8) - position.enemy_can_move.astype(jnp.int8)
-    claim = jnp.where(position.claim_empty, claim, jnp.int8(0))
-    return (mine - theirs + claim * empty) * _sign(position.mover)
-
-
-def _sides(layouts: str) -> list[tuple[int, float]]:
-    chosen = []
-    for part in layouts.split(","):
-        side, colon, share = part.partition(":")
-        if not (side.isascii() and side.isdigit()):
-            raise ValueError(f"layouts={layouts!r} is not valid for stigmergy-v0: use sides such as 5 or 3:1,4:2,5:3")
-        chosen.append((int(side), read_share(share, layouts) if colon else 1.0))
-    total = sum(share for _, share in chosen)
-    return [(side, share / total) for side, share in chosen]
-
-
-def _stigmergy(side: int, share: float) -> Variant:
-    from audamir_envs.stigmergy import rules
-
-    env = registry.make("stigmergy-v0", side=side, komi="choose")
-    size = _cells(env)
-    # A third of the games without komi (the default), most others around what makes the game even, a few with the pie:
-    # without komi Black has the advantage, so many of those games are decided early and teach little.
-    limit = size - 1
-    komis = [komi for komi in range(-6, 17, 2) if abs(komi) <= limit]
-    weights = np.array([np.exp(-(((komi - 5) / 5) ** 2)) for komi in komis])
-    weights *= 0.65 / weights.sum()
-    weights[komis.index(0)] += 0.3
-    positions = [rules.new_position(side, komi) for komi in komis] + [rules.new_position(side, None)]
-    return Variant(
-        name=f"side{side}",
-        env=env,
-        starts=stacked(positions),
-        weights=np.append(weights, 0.05),
-        share=share,
-        longest=min(env.max_steps, 4 * size + 20),
-        ownership=stigmergy_ownership,
-    )
-
-
-def stigmergy_ownership(position: Any) -> Array:
-    """int8 [cells]: stones, and empty cells that one side controls."""
-    from audamir_envs.stigmergy import rules
-
-    black, white = rules.control(position)
-    empty = position.stones == rules.EMPTY
-    blacks = (position.stones == rules.BLACK) | (empty & black)
-    whites = (position.stones == rules.WHITE) | (empty & white)
-    by_place = blacks.astype(jnp.int8) - whites.astype(jnp.int8)
-    board = rules.tables_of(position).board
-    return by_place[jnp.asarray(board.grid)] * _sign(position.black_seat)
-
-
-def _sign(seat: Array) -> Array:
-    """int8 []: 1 for seat 0, -1 for seat 1."""
-    return jnp.int8(1) - jnp.int8(2) * seat.astype(jnp.int8)
+def start_of(variant: Variant, key: Array) -> Any:
+    """A position from which a game of a variant begins. Consumes key. Pure JAX."""
+    if variant.starts is None:
+        return variant.env.init_game(key)
+    assert variant.weights is not None  # they were filled in
+    cumulated = jnp.cumsum(jnp.asarray(variant.weights, jnp.float32))
+    chosen = jnp.searchsorted(cumulated, jax.random.uniform(key, (), jnp.float32)).astype(jnp.int32)
+    last = jnp.int32(len(variant.weights) - 1)
+    return jax.tree.map(lambda leaf: leaf[jnp.minimum(chosen, last)], variant.starts)

@@ -20,14 +20,13 @@ from audamir_envs.agents.loading import make_agent
 from audamir_envs.autoreset import auto_reset
 from audamir_envs.core import Array, Environment, Pytree, State
 from audamir_envs.learned.checkpoints import save_level
-from audamir_envs.learned.tile_network import TileConfig, TileNetwork, TileOutput, init_tile_parameters
-from audamir_envs.learned.tile_zero import TilePolicy
-from audamir_envs.principalities import maps
-from audamir_training import evaluation, ppo_losses, ppo_play
+from audamir_envs.learned.search import mask_logits
+from audamir_envs.learning import Variant
+from audamir_training import evaluation, games, ppo_losses, ppo_play
 from audamir_training.devices import AXIS
-from audamir_training.settings import PPOSettings, check_numbers, read_share
+from audamir_training.settings import PPOSettings, check_numbers
 
-_MAP_ITERATIONS = 8  # for which a pool of maps is used before a new one is drawn
+_POOL_ITERATIONS = 8  # for which a pool of prepared games is used before a new one is drawn
 
 
 class PPOLearner(Pytree):
@@ -59,24 +58,29 @@ class PPO:
         """Raises: ValueError for settings that do not fit each other, the game or the mesh."""
         check_numbers(settings)
         self.settings, self.mesh = settings, mesh
-        self.envs, self.shares = variants(settings.env, settings.layouts)
-        self.config = TileConfig(settings.channels, settings.blocks)
-        self.network = TileNetwork(self.config)
+        own = games.own_network(settings.env)
+        self.variants = games.variants(settings.env, settings.layouts)
+        self.shares = np.array([variant.share for variant in self.variants])
+        self.chance = games.learning_of(settings.env).chance
+        self.config = own.Config(channels=settings.channels, blocks=settings.blocks)
+        self.network = own.make_network(self.config)
+        first = self.variants[0].env
+        self._fresh = functools.partial(own.init_parameters, self.network, first.observation_shape, first.num_actions)
         self.levels = tuple(_level(settings.env, name) for name in settings.levels.split(",") if name)
         self.mix = _mix(settings, len(self.levels), mesh.size)
         self.optimiser = optax.chain(
             optax.clip_by_global_norm(settings.clip), optax.scale_by_adam(b1=0.9, b2=0.99, eps=1e-6)
         )
-        self._iterate = [self._jit_iterate(env) for env in self.envs]
-        self._begin_lanes = [jax.jit(functools.partial(self._begin, env)) for env in self.envs]
-        self._maps: dict[int, tuple[int, Any]] = {}
+        self._iterate = [self._jit_iterate(variant) for variant in self.variants]
+        self._begin_lanes = [jax.jit(functools.partial(self._begin, variant.env)) for variant in self.variants]
+        self._pools: dict[int, tuple[int, Any]] = {}
 
     # What a run asks.
 
     def start(self) -> PPOState:
         """The state before the first iteration, from ``settings.seed``."""
         key = jax.random.key(self.settings.seed)
-        parameters = init_tile_parameters(self.network, jax.random.fold_in(key, 0))
+        parameters = self._fresh(jax.random.fold_in(key, 0))
         pool = max(1, self.settings.snapshots)
         learner = PPOLearner(
             parameters=parameters,
@@ -86,7 +90,7 @@ class PPO:
             taken=jnp.int32(1),
         )
         lanes = [
-            begin(self._map_pool(number, 0), jax.random.fold_in(jax.random.fold_in(key, 1), number))
+            begin(self._pool(number, 0), jax.random.fold_in(jax.random.fold_in(key, 1), number))
             for number, begin in enumerate(self._begin_lanes)
         ]
         zero = jnp.int32(0)
@@ -104,7 +108,7 @@ class PPO:
         number = self._variant(iteration)
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.settings.seed), 2), iteration)
         learner, lanes, measured = self._iterate[number](
-            state.learner, state.lanes[number], self._map_pool(number, iteration), key, state.iteration, state.positions
+            state.learner, state.lanes[number], self._pool(number, iteration), key, state.iteration, state.positions
         )
         state = PPOState(
             learner=learner,
@@ -136,22 +140,25 @@ class PPO:
         """The parameters to play with."""
         return state.learner.average
 
-    def match(self, opponent: str, games: int) -> Callable[[Any, Array], tuple[Array, Array]]:
-        """Games of the bare policy in one seat against a level in all others: ``normal``, or ``normal@4`` for four."""
-        name, _, players = opponent.partition("@")
-        env = self.envs[0]
-        if players:
-            env = _environment(self.settings.env, players, opponent)
+    def match(self, opponent: str, count: int) -> Callable[[Any, Array], tuple[Array, Array]]:
+        """Games of the bare policy in one seat against a level in all others; ``normal@LAYOUTS`` in other games.
+
+        Args: count: of games.
+        """
+        name, at, layouts = opponent.partition("@")
+        variant = games.variants(self.settings.env, layouts)[0] if at else self.variants[0]
 
         def learner(parameters: Any, states: State, key: Array) -> Array:
-            return TilePolicy(self.network, parameters).act_batch(states, key)
+            del key
+            logits = mask_logits(self._apply(parameters, states.observation).logits, states.legal_action_mask)
+            return jnp.argmax(logits, axis=-1).astype(jnp.int32)
 
         level: Any = make_agent(self.settings.env, name)
-        return evaluation.rotated_match(env, learner, level, games, 250 * env.num_players)
+        return evaluation.rotated_match(variant.env, learner, level, count, variant.longest)
 
     def export(self, path: Path, parameters: Any, facts: dict[str, Any]) -> None:
         """Writes a level. Raises: OSError."""
-        save_level(path, self.envs[0], self.config, parameters, **facts)
+        save_level(path, self.variants[0].env, self.config, parameters, **facts)
 
     def summary(self, metrics: dict[str, float]) -> dict[str, str]:
         """Games, results, losses and entropy."""
@@ -179,23 +186,26 @@ class PPO:
         draw = np.random.default_rng((self.settings.seed, iteration)).random()
         return int(min(np.searchsorted(np.cumsum(self.shares), draw), len(self.shares) - 1))
 
-    def _map_pool(self, number: int, iteration: int) -> maps.Map:
-        """The maps of an iteration: a function of settings and iteration alone, so that no run need store them."""
-        age = iteration // _MAP_ITERATIONS
-        if self._maps.get(number, (-1, None))[0] != age:
+    def _pool(self, number: int, iteration: int) -> Any:
+        """Prepared games: a function of settings and iteration alone, so that no run need store them."""
+        if self.chance is None:
+            return ()
+        age = iteration // _POOL_ITERATIONS
+        if self._pools.get(number, (-1, None))[0] != age:
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.settings.seed), 3), age)
-            pool = maps.pool(jax.random.fold_in(key, number), _tiles(self.envs[number]), self.settings.maps)
+            env = self.variants[number].env
+            pool = self.chance.pool(env, jax.random.fold_in(key, number), self.settings.maps)
             spread = NamedSharding(self.mesh, P())
-            self._maps[number] = age, jax.tree.map(lambda leaf: jax.device_put(leaf, spread), pool)
-        return self._maps[number][1]
+            self._pools[number] = age, jax.tree.map(lambda leaf: jax.device_put(leaf, spread), pool)
+        return self._pools[number][1]
 
-    def _begin(self, env: Environment, pool: maps.Map, key: Array) -> ppo_play.Lanes:
+    def _begin(self, env: Environment, pool: Any, key: Array) -> ppo_play.Lanes:
         """Fresh games in all lanes. Consumes key."""
         lanes = self.settings.lanes
         state_key, seat_key = jax.random.split(key)
         mixed = ppo_play.is_mixed(self.mix, len(self.levels), lanes)
         return ppo_play.Lanes(
-            state=jax.vmap(auto_reset(env, init=maps.pool_init(env, pool)).init)(jax.random.split(state_key, lanes)),
+            state=jax.vmap(auto_reset(env, init=self._init(env, pool)).init)(jax.random.split(state_key, lanes)),
             own=jax.vmap(lambda m, k: ppo_play.draw_own(m, env.num_players, k))(
                 mixed, jax.random.split(seat_key, lanes)
             ),
@@ -203,9 +213,12 @@ class PPO:
             number=jnp.arange(lanes, dtype=jnp.int32),
         )
 
-    def _jit_iterate(self, env: Environment) -> Any:
+    def _init(self, env: Environment, pool: Any) -> Callable[[Array], State]:
+        return env.init if self.chance is None else self.chance.init(env, pool)
+
+    def _jit_iterate(self, variant: Variant) -> Any:
         def here(learner: PPOLearner, lanes: Any, pool: Any, key: Array, iteration: Array, positions: Array) -> Any:
-            return self._iterate_here(env, learner, lanes, pool, key, iteration, positions)
+            return self._iterate_here(variant, learner, lanes, pool, key, iteration, positions)
 
         def sharded(learner: PPOLearner, lanes: Any, *rest: Any) -> Any:
             specs = jax.tree.map(lambda _: P(AXIS), lanes)
@@ -221,10 +234,10 @@ class PPO:
 
     def _iterate_here(
         self,
-        env: Environment,
+        variant: Variant,
         learner: PPOLearner,
         lanes: ppo_play.Lanes,
-        pool: maps.Map,
+        pool: Any,
         key: Array,
         iteration: Array,
         positions: Array,
@@ -244,7 +257,8 @@ class PPO:
         def snapshot(observation: Array) -> Array:
             return jax.vmap(lambda parameters, seen: self._apply(parameters, seen).logits)(opponents, observation)
 
-        auto = auto_reset(env, init=maps.pool_init(env, pool))
+        env = variant.env
+        auto = auto_reset(env, init=self._init(env, pool))
         lanes, decisions, last, sums = ppo_play.play(
             auto,
             functools.partial(self._apply, learner.parameters),
@@ -254,6 +268,8 @@ class PPO:
             settings.steps,
             lanes,
             play_key,
+            variant.table,
+            None if self.chance is None else self.chance.other_way,
         )
         samples = self._samples(decisions, last)
         learner, learned = self._learn(learner, samples, group_keys, positions)
@@ -272,8 +288,8 @@ class PPO:
         )
         return learner, lanes, jax.lax.psum(sums, AXIS) | learned
 
-    def _apply(self, parameters: Any, observation: Array) -> TileOutput:
-        return self.network.apply({"params": parameters}, observation)  # type: ignore[return-value]
+    def _apply(self, parameters: Any, observation: Array) -> Any:
+        return self.network.apply({"params": parameters}, observation)
 
     def _samples(self, decisions: ppo_play.Decisions, last: Array) -> ppo_losses.Samples:
         """All decisions, [steps, lanes], with advantages normalised over all devices."""
@@ -369,40 +385,12 @@ def _norm(tree: Any) -> Array:
     return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
 
 
-def variants(env_id: str, layouts: str) -> tuple[tuple[Environment, ...], np.ndarray]:
-    """The environments that a setting ``layouts`` names, and their shares of the iterations, float64, sum 1.
-
-    By commas: the number of players, ``@tiles`` for another map than the usual, ``:share`` for how often: ``2``,
-    ``2:3,4:3,8:1``, ``2@6``. Raises: ValueError.
-    """
-    envs, shares = [], []
-    for part in layouts.split(","):
-        text, colon, share = part.partition(":")
-        envs.append(_environment(env_id, text, layouts))
-        shares.append(read_share(share, layouts) if colon else 1.0)
-    return tuple(envs), np.array(shares) / sum(shares)
-
-
-def _environment(env_id: str, text: str, whole: str) -> Environment:
-    """The environment of ``players`` or ``players@tiles``. Raises: ValueError."""
-    players, at, tiles = text.partition("@")
-    try:
-        numbers = {"players": int(players)} | ({"tiles": int(tiles)} if at else {})
-    except ValueError:
-        raise ValueError(f"{whole!r} is not valid: use players, or players@tiles, such as 2 or 2@6") from None
-    return registry.make(env_id, **numbers)
-
-
 def _level(env_id: str, name: str) -> Any:
     """A scripted level by name. Raises: ValueError."""
     scripted = registry.room(env_id, "scripted").AGENTS
     if name not in scripted:
         raise ValueError(f"levels: {name!r} is not valid: use {', '.join(scripted)}")
     return make_agent(env_id, name)
-
-
-def _tiles(env: Environment) -> int:
-    return env.observation_shape[0]
 
 
 def _mix(settings: PPOSettings, levels: int, devices: int) -> ppo_play.Mix:

@@ -10,14 +10,13 @@ import jax.numpy as jnp
 
 from audamir_envs.core import Array, Pytree
 from audamir_envs.learned.search import mask_logits
-from audamir_envs.learned.tile_network import TileNetwork
 from audamir_training.ppo_play import Decisions
 
 
 class Samples(Pytree):
     """Decisions to learn from, [batch] each."""
 
-    observation: Array  # uint8 [batch, tiles, columns]
+    observation: Array  # [batch, *observation_shape]
     legal: Array  # bool [batch, actions]
     action: Array  # int32 [batch]
     log_prob: Array  # float32 [batch]: when it was played
@@ -59,7 +58,7 @@ def estimate(decisions: Decisions, last: Array, discount: float, trace: float) -
     return advantages, advantages + decisions.values
 
 
-def loss(network: TileNetwork, parameters: Any, samples: Samples, weights: LossWeights, entropy_weight: Array) -> Any:
+def loss(network: Any, parameters: Any, samples: Samples, weights: LossWeights, entropy_weight: Array) -> Any:
     """The weighted sum over the batch (not the mean) and its parts, float32 [] each.
 
     Policy: PPO's clipped surrogate over the decisions that the learner made, and their entropy. Value: cross-entropy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,11 +13,12 @@ import jax.numpy as jnp
 from audamir_envs.agents.base import Agent
 from audamir_envs.autoreset import AutoReset, AutoResetState
 from audamir_envs.core import Array, Environment, Pytree, State
-from audamir_envs.learned.tile_network import TileOutput
-from audamir_envs.principalities import dice, rules
 
-Evaluate = Callable[[Array], TileOutput]
-"""A network on observations [batch, ...]."""
+Evaluate = Callable[[Array], Any]
+"""A network on observations [batch, ...]: ``logits`` [batch, actions], ``values`` [batch, players] by relative seat."""
+
+OtherWay = Callable[[Environment, Any, Array, Any, Array], tuple[Array, Array, Any]]
+"""See ``learning.Chance.other_way``."""
 
 
 class Lanes(Pytree):
@@ -31,7 +33,7 @@ class Lanes(Pytree):
 class Decisions(Pytree):
     """What was decided, [steps, lanes] each, P seats in absolute order."""
 
-    observation: Array  # uint8 [steps, lanes, tiles, columns]: the mover's
+    observation: Array  # [steps, lanes, *observation_shape]: the mover's
     legal: Array  # bool [steps, lanes, actions]
     action: Array  # int32
     log_prob: Array  # float32: of the action under the learner's policy
@@ -40,8 +42,8 @@ class Decisions(Pytree):
     values: Array  # float32 [steps, lanes, P]: before the decision
     done: Array  # bool: the decision ended the game
     result: Array  # float32 [steps, lanes, P]: the rewards where done
-    chance: Array  # float32: of the way the dice fell in an attack; 1 for other decisions
-    other: Array  # float32 [steps, lanes, P]: the values if the dice had fallen the other way
+    chance: Array  # float32: of the one of two outcomes that was drawn; 1 where nothing was
+    other: Array  # float32 [steps, lanes, P]: the values had the other one been drawn
     other_done: Array  # bool: that would have ended the game, and ``other`` are its rewards
 
 
@@ -76,24 +78,29 @@ def is_mixed(mix: Mix, levels: int, lanes: int) -> Array:
     return place >= jnp.int32(mix.alone)
 
 
-def sample(logits: Array, legal: Array, key: Array, tiles: int) -> tuple[Array, Array]:
+def sample(logits: Array, legal: Array, key: Array, table: tuple[int, int]) -> tuple[Array, Array]:
     """(action int32 [], its log-probability float32 []) by a masked policy. Consumes key.
 
-    A source tile is drawn first and then a target, which is the same distribution and much faster than one draw among
-    all actions.
+    Of the actions in a table a row is drawn first and then a column, which is the same distribution and much faster
+    than one draw among all actions.
 
-    Args: logits: float32 [tiles * tiles + 3]; legal: bool, likewise, at least one.
+    Args: logits: float32 [actions]; legal: bool, likewise, at least one; table: (rows, columns) of the first actions.
     """
+    count, columns = table
+    size = count * columns
     masked = jnp.where(legal, logits, -jnp.inf)
     top = jnp.max(masked)
     weight = jnp.exp(masked - top)
-    rows = weight[: tiles * tiles].reshape(tiles, tiles)
-    masses = jnp.concatenate([jnp.sum(rows, axis=1), weight[tiles * tiles :]])
     draws = jax.random.uniform(key, (2,), jnp.float32)
+    if not size:
+        action = _pick(weight, draws[0])
+        return action, masked[action] - top - jnp.log(jnp.sum(weight))
+    rows = weight[:size].reshape(count, columns)
+    masses = jnp.concatenate([jnp.sum(rows, axis=1), weight[size:]])
     group = _pick(masses, draws[0])
-    row = jnp.minimum(group, jnp.int32(tiles - 1))
-    attack = row * jnp.int32(tiles) + _pick(rows[row], draws[1])
-    action = jnp.where(group < tiles, attack, group - jnp.int32(tiles) + jnp.int32(tiles * tiles))
+    row = jnp.minimum(group, jnp.int32(count - 1))
+    inside = row * jnp.int32(columns) + _pick(rows[row], draws[1])
+    action = jnp.where(group < count, inside, group - jnp.int32(count) + jnp.int32(size))
     return action, masked[action] - top - jnp.log(jnp.sum(masses))
 
 
@@ -117,22 +124,6 @@ def relative(by_seat: Array, mover: Array) -> Array:
     return absolute(by_seat, -mover)
 
 
-def other_way(env: Environment, before: State, action: Array, after: AutoResetState) -> tuple[Array, Array, Any]:
-    """What would have been, had the dice of an attack fallen the other way.
-
-    Returns: is an attack (bool []), the chance of what happened (float32 []; 1 if no attack), the other position.
-    """
-    game = before.game
-    tiles = game.owner.shape[0]
-    attacked = action < jnp.int32(tiles * tiles)
-    source, target = action // jnp.int32(tiles) % jnp.int32(tiles), action % jnp.int32(tiles)
-    # Among attacks only a victory ends a game.
-    won = after.just_reset | (after.game.owner[target] == game.player.astype(jnp.int8))
-    odds = jnp.asarray(dice.odds(), jnp.float32)[game.dice[source], game.dice[target]]
-    chance = jnp.where(attacked, jnp.where(won, odds, 1 - odds), jnp.float32(1))
-    return attacked, chance, rules.attack(game, source, target, ~won)
-
-
 def play(
     auto: AutoReset,
     evaluate: Evaluate,
@@ -142,14 +133,17 @@ def play(
     steps: int,
     lanes: Lanes,
     key: Array,
+    table: tuple[int, int] = (0, 0),
+    other_way: OtherWay | None = None,
 ) -> tuple[Lanes, Decisions, Array, dict[str, Array]]:
     """Plays ``steps`` decisions in every lane. Consumes key; a lane's draws depend on its number, not on its place.
 
-    Args: snapshot: the logits [groups, lanes, actions] of each group's snapshot, of observations [groups, lanes, ...].
+    Args: snapshot: the logits [groups, lanes, actions] of each group's snapshot, of observations [groups, lanes, ...];
+    table, other_way: see ``learning.Variant`` and ``learning.Chance``.
     Returns: the lanes; the decisions; the values after the last one, float32 [lanes, P]; sums, float32 [] each.
     """
     env = auto.env
-    tiles, players = lanes.state.game.owner.shape[1], env.num_players
+    players = env.num_players
     width = mix.lanes(len(levels))
     groups = lanes.number.shape[0] // width
     mixed = is_mixed(mix, len(levels), lanes.number.shape[0])
@@ -170,7 +164,7 @@ def play(
         if mix.snapshots:
             seen, legal, own_keys = part((state.observation, state.legal_action_mask, keys), mix.alone, mix.snapshots)
             logits = snapshot(seen.reshape(groups, mix.snapshots, *seen.shape[1:]))
-            action, _ = draw_actions(logits.reshape(legal.shape), legal, own_keys, tiles)
+            action, _ = draw_actions(logits.reshape(legal.shape), legal, own_keys, table)
             chosen.append(action.reshape(groups, mix.snapshots))
         for number, level in enumerate(levels):
             start = mix.alone + mix.snapshots + number * mix.scripted
@@ -184,20 +178,26 @@ def play(
         keys = jax.vmap(lambda lane: jax.random.split(jax.random.fold_in(step_key, lane), 4))(lanes.number)
         before = lanes.state
         mover = before.current_player
-        action, log_prob = draw_actions(logits, before.legal_action_mask, keys[:, 0], tiles)
+        action, log_prob = draw_actions(logits, before.legal_action_mask, keys[:, 0], table)
         own = jnp.take_along_axis(lanes.own, mover[:, None], axis=1)[:, 0]
         if width > mix.alone:
             action = jnp.where(own, action, others_actions(before, keys[:, 1], step_key))
         after = jax.vmap(auto.step)(before, action, keys[:, 2])
         done = after.just_reset
 
-        attacked, chance, other = jax.vmap(lambda b, a, c: other_way(env, b, a, c))(before, action, after)
-        outcome = jax.vmap(env.outcome)(other)
-        other_done = attacked & (outcome.terminated | outcome.truncated)
-        other_seen = jax.vmap(env.observe_game)(other, mover)
-        # One call of the network for both, the position after and the one that might have been.
-        said = evaluate(jnp.concatenate([after.observation, other_seen]))
-        following, other_values = jnp.split(said.values, 2)
+        if other_way is None:
+            said = evaluate(after.observation)
+            following, other = said.values, jnp.zeros_like(values)
+            chance, other_done = jnp.ones_like(log_prob), jnp.zeros_like(done)
+        else:
+            drawn, chance, missed = jax.vmap(functools.partial(other_way, env))(before.game, action, after.game, done)
+            outcome = jax.vmap(env.outcome)(missed)
+            other_done = drawn & (outcome.terminated | outcome.truncated)
+            seen = jax.vmap(env.observe_game)(missed, mover)
+            # One call of the network for both, the position after and the one that might have been.
+            said = evaluate(jnp.concatenate([after.observation, seen]))
+            following, other_values = jnp.split(said.values, 2)
+            other = jnp.where(other_done[:, None], outcome.rewards, absolute(other_values, mover))
         decisions = Decisions(
             observation=before.observation,
             legal=before.legal_action_mask,
@@ -209,7 +209,7 @@ def play(
             done=done,
             result=after.final_rewards,
             chance=chance,
-            other=jnp.where(other_done[:, None], outcome.rewards, absolute(other_values, mover)),
+            other=other,
             other_done=other_done,
         )
         length = lanes.length + 1

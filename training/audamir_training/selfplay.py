@@ -12,9 +12,10 @@ from audamir_envs.agents.base import Agent
 from audamir_envs.core import Array, Pytree
 from audamir_envs.learned.networks import Evaluate
 from audamir_envs.learned.search import SearchConfig, Searched, search
+from audamir_envs.learning import Variant
 from audamir_envs.sampling import sample_legal
 from audamir_training import replay as replays
-from audamir_training.games import Variant
+from audamir_training.games import ownership, start_of
 
 
 class Lanes(Pytree):
@@ -27,7 +28,7 @@ class Lanes(Pytree):
 
 @dataclasses.dataclass(frozen=True)
 class PlaySettings:
-    """How games are played; see ``presets.AlphaZero`` for the meaning and the units."""
+    """How games are played; see ``settings.AlphaZeroSettings`` for the meaning and the units."""
 
     plies: int
     full: SearchConfig
@@ -44,13 +45,10 @@ class PlaySettings:
 def begin(variant: Variant, opening_plies: int, keys: Array) -> Any:
     """[lanes] positions of new games after 0 to ``opening_plies`` random plies. Consumes keys [lanes]."""
     env = variant.env
-    cumulated = jnp.cumsum(jnp.asarray(variant.weights, jnp.float32))
 
     def one(key: Array) -> Any:
         start_key, length_key, play_key = jax.random.split(key, 3)
-        chosen = jnp.searchsorted(cumulated, jax.random.uniform(start_key, (), jnp.float32)).astype(jnp.int32)
-        last = len(variant.weights) - 1
-        game = jax.tree.map(lambda leaf: leaf[jnp.minimum(chosen, last)], variant.starts)
+        game = start_of(variant, start_key)
         plies = jax.random.randint(length_key, (), 0, opening_plies + 1, jnp.int32)
 
         def play(game: Any, step: tuple[Array, Array]) -> tuple[Any, None]:
@@ -84,7 +82,7 @@ def record(variant: Variant, lanes: Lanes, found: Searched, full: Array, random:
         random=random,
         over=over,
         result=outcome.rewards[:, 0],
-        ownership=jax.vmap(variant.ownership)(after),
+        ownership=jax.vmap(ownership(variant.env))(after),
         target=jnp.zeros(count, jnp.float32),
         ready=jnp.zeros(count, jnp.bool_),
         cursor=None,  # type: ignore[arg-type]

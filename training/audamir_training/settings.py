@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 SHARE = (0, 1)  # the range of a share or a probability
+LAYOUTS = "what to play, as the game says; empty: what is usual"
 
 
 def setting(default: Any, text: str, least: float | None = None, most: float | None = None) -> Any:
@@ -34,23 +35,12 @@ def check_numbers(settings: Any) -> None:
             raise ValueError(f"{field.name}={value} is not valid: use {kind} {upward}")
 
 
-def read_share(text: str, layouts: str) -> float:
-    """How often a layout is played, by the text behind its colon. Raises: ValueError."""
-    try:
-        share = float(text)
-    except ValueError:
-        share = math.nan
-    if not (math.isfinite(share) and share > 0):
-        raise ValueError(f"layouts={layouts!r} is not valid: the share {text!r} is no number above 0")
-    return share
-
-
 @dataclasses.dataclass(frozen=True)
 class AlphaZeroSettings:
     """How Gumbel AlphaZero plays and learns. A position is one ply in one lane."""
 
-    env: str = setting("colony-v0", "the environment's id")
-    layouts: str = setting("default", "what to play: colony default, all or even; stigmergy sides, 5 or 3:1,4:2,5:3")
+    env: str = setting("", "the environment's id")
+    layouts: str = setting("", LAYOUTS)
     seed: int = setting(0, "of all random numbers of the run", least=0)
 
     channels: int = setting(32, "width of the network")
@@ -100,8 +90,8 @@ class AlphaZeroSettings:
 class PPOSettings:
     """How masked PPO plays and learns. A position is one decision in one lane."""
 
-    env: str = setting("principalities-v0", "the environment's id")
-    layouts: str = setting("2", "players, with @tiles and :share where wanted: 2, or 2:3,4:3,8:1, or 2@6")
+    env: str = setting("", "the environment's id")
+    layouts: str = setting("", LAYOUTS)
     seed: int = setting(0, "of all random numbers of the run", least=0)
 
     channels: int = setting(32, "width of the network")
