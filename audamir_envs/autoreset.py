@@ -13,7 +13,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
+from audamir_envs.batching import spread
 from audamir_envs.core import Array, Environment, State
 
 _GROUP = 8  # lanes reset together: large enough to vectorise, small enough to waste little when one game ends
@@ -41,7 +43,6 @@ class AutoReset:
     def __init__(self, env: Environment, init: Callable[[Array], State] | None = None) -> None:
         self.env = env
         self._fresh = init or env.init
-        self._reset = _resetting(self._fresh)
 
     def init(self, key: Array) -> AutoResetState:
         """A new game. Consumes key."""
@@ -53,7 +54,9 @@ class AutoReset:
         step_key, reset_key = jax.random.split(key)
         after = self.env.step(before, action, step_key)
         done = after.terminated | after.truncated
-        return self._reset(done, reset_key, before.replace(**_standard_fields(after), just_reset=done))
+        ended = before.replace(**_standard_fields(after), just_reset=done)
+        init, captured = _without_captures(self._fresh, reset_key)
+        return _resetting(init)(done, reset_key, captured, ended)
 
     __call__ = step
 
@@ -103,39 +106,91 @@ def _renewed(fresh: State, ended: AutoResetState) -> AutoResetState:
     )
 
 
-def _resetting(init: Callable[[Array], State]) -> Callable[[Array, Array, AutoResetState], AutoResetState]:
+_Init = Callable[[list[Array], Array], State]  # init(captured, key)
+
+
+def _without_captures(init: Callable[[Array], State], key: Array) -> tuple[_Init, list[Array]]:
+    """``init`` as a function of the traced arrays that it uses too (prepared maps, say), and these arrays.
+
+    A batching rule runs when the trace in which they came into being may be over, so it gets them as arguments.
+    """
+    jaxpr, shape = jax.make_jaxpr(jax.jit(init), return_shape=True)(key)
+
+    def explicit(captured: list[Array], key: Array) -> State:
+        leaves = jaxpr_as_fun(ClosedJaxpr(jaxpr.jaxpr, captured))(key)
+        return jax.tree.unflatten(jax.tree.structure(shape), leaves)
+
+    return explicit, jaxpr.consts
+
+
+def _resetting(init: _Init) -> Callable[..., AutoResetState]:
+    """reset(done, key, captured, state): a new game where one is done."""
+
     @jax.custom_batching.custom_vmap
-    def reset(done: Array, key: Array, state: AutoResetState) -> AutoResetState:
-        return jax.lax.cond(done, lambda: _renewed(init(key), state), lambda: state)
+    def reset(done: Array, key: Array, captured: list[Array], state: AutoResetState) -> AutoResetState:
+        return jax.lax.cond(done, lambda: _renewed(init(captured, key), state), lambda: state)
 
     @reset.def_vmap
-    def _(axis_size: int, in_batched: Any, done: Array, key: Array, state: AutoResetState) -> Any:
-        def spread(leaf: Array, batched: bool) -> Array:
-            return leaf if batched else jnp.broadcast_to(leaf, (axis_size, *leaf.shape))
+    def _(axis_size: int, in_batched: Any, done: Array, key: Array, captured: list[Array], state: Any) -> Any:
+        done, key, state = spread(axis_size, (*in_batched[:2], in_batched[3]), (done, key, state))
+        state = _resetting_lanes(init, tuple(in_batched[2]))(done, key, captured, state)
+        return state, jax.tree.map(lambda _: True, state)
 
-        done, key, state = jax.tree.map(spread, (done, key, state), tuple(in_batched))
-        group = min(_GROUP, axis_size)
+    return reset
+
+
+def _resetting_lanes(init: _Init, own: tuple[bool, ...]) -> Callable[..., AutoResetState]:
+    """The same for done [lanes], keys and states. Args: own: which captured arrays each lane has of its own."""
+
+    @jax.custom_batching.custom_vmap
+    def reset(done: Array, keys: Array, captured: list[Array], states: AutoResetState) -> AutoResetState:
+        lanes = done.shape[0]
+        group = min(_GROUP, lanes)
         count = jnp.sum(done, dtype=jnp.int32)
-        # Numbers of the finished lanes first; beyond them the number `axis_size`, which a scatter drops.
-        place = jnp.where(done, jnp.cumsum(done, dtype=jnp.int32) - 1, jnp.int32(axis_size + group))
-        lanes = jnp.full(axis_size + group, axis_size, jnp.int32)
-        lanes = lanes.at[place].set(jnp.arange(axis_size, dtype=jnp.int32), mode="drop")
+        # Numbers of the finished lanes first; beyond them the number `lanes`, which a scatter drops.
+        place = jnp.where(done, jnp.cumsum(done, dtype=jnp.int32) - 1, jnp.int32(lanes + group))
+        finished = jnp.full(lanes + group, lanes, jnp.int32)
+        finished = finished.at[place].set(jnp.arange(lanes, dtype=jnp.int32), mode="drop")
 
-        def renew(carry: tuple[Array, AutoResetState]) -> tuple[Array, AutoResetState]:
-            start, state = carry
-            chosen = jax.lax.dynamic_slice(lanes, (start,), (group,))
-            source = jnp.minimum(chosen, axis_size - 1)
-            ended = jax.tree.map(lambda leaf: leaf[source], state)
-            new = jax.vmap(_renewed)(jax.vmap(init)(key[source]), ended)
+        def reset_group(carry: tuple[Array, AutoResetState]) -> tuple[Array, AutoResetState]:
+            start, states = carry
+            chosen = jax.lax.dynamic_slice(finished, (start,), (group,))
+            source = jnp.minimum(chosen, lanes - 1)
+            ended = jax.tree.map(lambda leaf: leaf[source], states)
+            theirs = [array[source] if each else array for array, each in zip(captured, own, strict=True)]
+            fresh = jax.vmap(init, in_axes=([0 if each else None for each in own], 0))(theirs, keys[source])
+            new = jax.vmap(_renewed)(fresh, ended)
             # The old rows are never chosen, but the compiler cannot know: so it reads them before it writes the new in
             # their place, where it would otherwise copy whole arrays to be safe.
             new = new.replace(
                 **{name: jnp.where(start < 0, getattr(ended, name), getattr(new, name)) for name in _REMEMBERED}
             )
-            state = jax.tree.map(lambda old, rows: old.at[chosen].set(rows, mode="drop"), state, new)
-            return start + group, state
+            states = jax.tree.map(lambda old, rows: old.at[chosen].set(rows, mode="drop"), states, new)
+            return start + group, states
 
-        _, state = jax.lax.while_loop(lambda carry: carry[0] < count, renew, (jnp.int32(0), state))
-        return state, jax.tree.map(lambda _: True, state)
+        # The first number depends on the data, so that inside a shard_map it counts as different on each device.
+        return jax.lax.while_loop(lambda carry: carry[0] < count, reset_group, (count * 0, states))[1]
+
+    @reset.def_vmap
+    def _(axis_size: int, in_batched: Any, done: Array, keys: Array, captured: list[Array], states: Any) -> Any:
+        done, keys, states = spread(axis_size, (*in_batched[:2], in_batched[3]), (done, keys, states))
+        lanes = done.shape[1]
+
+        def merged(leaf: Array) -> Array:
+            return leaf.reshape(axis_size * lanes, *leaf.shape[2:])
+
+        def of_lanes(array: Array, batched: bool, each: bool) -> Array:
+            if not batched and not each:
+                return array
+            array = array if batched else jnp.broadcast_to(array, (axis_size, *array.shape))
+            array = array if each else jnp.broadcast_to(array[:, None], (axis_size, lanes, *array.shape[1:]))
+            return merged(array)
+
+        flags = tuple(batched or each for batched, each in zip(in_batched[2], own, strict=True))
+        captured = [of_lanes(*each) for each in zip(captured, in_batched[2], own, strict=True)]
+        done, keys, states = jax.tree.map(merged, (done, keys, states))
+        states = _resetting_lanes(init, flags)(done, keys, captured, states)
+        states = jax.tree.map(lambda leaf: leaf.reshape(axis_size, lanes, *leaf.shape[1:]), states)
+        return states, jax.tree.map(lambda _: True, states)
 
     return reset

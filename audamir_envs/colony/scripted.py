@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs.agents.base import BatchAgent
+from audamir_envs.batching import with_batch_rule
 from audamir_envs.colony.rules import KINDS, MOVES, PASS, Position
 from audamir_envs.colony.search import best_moves
 from audamir_envs.core import Array, State
@@ -49,7 +49,9 @@ class ScriptedAgent(BatchAgent):
         if isinstance(slip, bool) or not isinstance(slip, (int, float)) or not 0 <= slip <= 1:
             raise ValueError(f"slip={slip!r} is not valid: use a number from 0 to 1")
         self.name, self.depth, self.slip = name, depth, slip
-        self._act = _batching(functools.partial(_choose, depth, slip))
+        self._act = with_batch_rule(
+            functools.partial(_choose_one, depth, slip), functools.partial(_choose, depth, slip)
+        )
 
     def act(self, state: State, key: Array) -> Array:
         """int32 []: a legal action. Consumes key."""
@@ -79,22 +81,8 @@ def _choose(depth: int, slip: float, states: State, keys: Array) -> Array:
     return jnp.where(wanted, chosen, anything)
 
 
-def _batching(choose: Callable[[State, Array], Array]) -> Callable[[State, Array], Array]:
-    """``choose`` for one state, which under vmap becomes ``choose`` for the whole batch."""
-
-    @jax.custom_batching.custom_vmap
-    def act(state: State, key: Array) -> Array:
-        return choose(jax.tree.map(lambda leaf: leaf[None], state), key[None])[0]
-
-    @act.def_vmap
-    def _(axis_size: int, in_batched: Any, state: State, key: Array) -> Any:
-        def spread(leaf: Array, batched: bool) -> Array:
-            return leaf if batched else jnp.broadcast_to(leaf, (axis_size, *leaf.shape))
-
-        state, key = jax.tree.map(spread, (state, key), tuple(in_batched))
-        return choose(state, key), True
-
-    return act
+def _choose_one(depth: int, slip: float, state: State, key: Array) -> Array:
+    return _choose(depth, slip, jax.tree.map(lambda leaf: leaf[None], state), key[None])[0]
 
 
 AGENTS: dict[str, Callable[..., BatchAgent]] = {

@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from audamir_envs.batching import with_batch_rule
 from audamir_envs.core import Array
 
 MAX_DEGREE = 10
@@ -105,22 +106,19 @@ def generator(tiles: int) -> Callable[[Array], tuple[Array, Array]]:
     """
     grid = _grid(tiles)
 
-    @jax.custom_batching.custom_vmap
     def one(key: Array) -> tuple[Array, Array]:
         return jax.tree.map(lambda leaf: leaf[0], _generate_batch(grid, key[None]))
 
-    @one.def_vmap
-    def _(axis_size: int, in_batched: Any, key: Array) -> Any:
-        del in_batched
+    def many(keys: Array) -> tuple[Array, Array]:
         # In chunks that the cache holds; the last one is filled up with repetitions.
-        chunk = min(axis_size, _CHUNK)
-        chunks = -(-axis_size // chunk)
-        index = np.arange(chunks * chunk) % axis_size
-        maps = jax.lax.map(functools.partial(_generate_batch, grid), key[index.reshape(chunks, chunk)])
-        maps = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:axis_size], maps)
-        return maps, jax.tree.map(lambda _: True, maps)
+        lanes = keys.shape[0]
+        chunk = min(lanes, _CHUNK)
+        chunks = -(-lanes // chunk)
+        index = np.arange(chunks * chunk) % lanes
+        maps = jax.lax.map(functools.partial(_generate_batch, grid), keys[index.reshape(chunks, chunk)])
+        return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:lanes], maps)
 
-    return one
+    return with_batch_rule(one, many)
 
 
 def _generate_batch(grid: _Grid, keys: Array) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs.agents.base import BatchAgent
+from audamir_envs.batching import with_batch_rule
 from audamir_envs.core import Array, State
 from audamir_envs.sampling import sample_legal
 from audamir_envs.stigmergy import lookahead, rules, worth
@@ -79,18 +80,10 @@ AGENTS: dict[str, Callable[..., BatchAgent]] = {"weak": Weak, "normal": Normal, 
 def _act(settings: Settings, game: rules.Position, mask: Array, key: Array) -> Array:
     """int32 []: as ``_choose``, and under vmap too all positions are searched together."""
 
-    @jax.custom_batching.custom_vmap
-    def act(game: rules.Position, mask: Array, key: Array) -> Array:
+    def one(game: rules.Position, mask: Array, key: Array) -> Array:
         return _choose(settings, *jax.tree.map(lambda leaf: leaf[None], (game, mask, key)))[0]
 
-    @act.def_vmap
-    def _(axis_size: int, in_batched: list, *arguments: Array) -> tuple[Array, bool]:
-        def spread(leaf: Array, batched: bool) -> Array:
-            return leaf if batched else jnp.broadcast_to(leaf, (axis_size, *leaf.shape))
-
-        return _in_groups(settings, *jax.tree.map(spread, arguments, tuple(in_batched))), True
-
-    return act(game, mask, key)
+    return with_batch_rule(one, functools.partial(_in_groups, settings))(game, mask, key)
 
 
 def _in_groups(settings: Settings, games: rules.Position, masks: Array, keys: Array) -> Array:
