@@ -18,6 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from audamir_envs.texts import clean, quoted, whole
+
 Array = jax.Array
 
 
@@ -60,8 +62,9 @@ class State(Pytree):
 class Option:
     """One option of an environment: its default and what it may be.
 
-    ``values`` are accepted as they are (type and value), and integers in ``low..high`` where ``low`` is given.
-    ``free`` options (a user's map, say) are checked by the environment itself.
+    ``values`` are accepted as they are (type and value), integers in ``low..high`` that are multiples of ``step`` where
+    ``low`` is given, and where there is ``read``, whatever that function accepts: it returns the value to keep (equal
+    ones for equal environments) or raises a ValueError that names the option. ``form`` says in words what it reads.
     """
 
     default: Any
@@ -69,40 +72,46 @@ class Option:
     values: tuple[Any, ...] = ()
     low: int | None = None
     high: int | None = None
-    free: bool = False
+    step: int = 1
+    read: Callable[[Any], Any] | None = None
+    form: str = ""
 
     def describe(self) -> str:
         """The valid values in words."""
         parts = [repr(value) for value in self.values]
         if self.low is not None:
-            parts.append(f"an integer from {self.low}" + ("" if self.high is None else f" to {self.high}"))
-        return " or ".join(parts) if not self.free else self.help
+            kind = {1: "an integer", 2: "an even integer"}.get(self.step, f"a multiple of {self.step}")
+            parts.append(f"{kind} from {self.low}" + ("" if self.high is None else f" to {self.high}"))
+        return " or ".join([*parts, self.form] if self.form else parts)
 
     def check(self, name: str, value: Any) -> Any:
         """The value as a plain Python object. Raises: ValueError naming the valid values."""
-        if self.free:
-            return value
         for valid in self.values:
             if type(value) is type(valid) and value == valid:
                 return value
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if self.low is not None and whole and self.low <= value and (self.high is None or value <= self.high):
-            return int(value)
-        raise ValueError(f"option {name}={value!r} is not valid: use {self.describe()}")
+        number = None if self.low is None else whole_number(value)
+        if number is not None and self._holds(number):
+            return number
+        if self.read is not None:
+            return self.read(value)
+        raise ValueError(f"option {name}={quoted(value)} is not valid: use {self.describe()}")
+
+    def _holds(self, number: int) -> bool:
+        low, high = self.low, self.high
+        return number % self.step == 0 and (low is None or low <= number) and (high is None or number <= high)
 
     def parse(self, name: str, text: str) -> Any:
         """The value that a text (of a command line, say) stands for. Raises: ValueError naming the valid values."""
+        cleaned = clean(text, f"option {name}")
         for valid in self.values:
-            if text.lower() == str(valid).lower():
+            if cleaned == str(valid).lower():
                 return valid
-        if self.low is not None:
-            try:
-                return self.check(name, int(text))
-            except ValueError:
-                pass
-        if self.free:
+        number = whole(cleaned)
+        if self.low is not None and number is not None:
+            return self.check(name, number)
+        if self.read is not None:
             return text
-        raise ValueError(f"option {name}={text!r} is not valid: use {self.describe()}")
+        raise ValueError(f"option {name}={quoted(text)} is not valid: use {self.describe()}")
 
 
 class Environment(abc.ABC):
@@ -131,7 +140,7 @@ class Environment(abc.ABC):
     def __init__(self, **options: Any) -> None:
         unknown = [name for name in options if name not in self.OPTIONS]
         if unknown:
-            raise ValueError(f"{self.id} has no option {unknown[0]!r}: its options are {', '.join(self.OPTIONS)}")
+            raise ValueError(f"{self.id} has no option {quoted(unknown[0])}: its options are {', '.join(self.OPTIONS)}")
         self.options: dict[str, Any] = {
             name: option.check(name, options.get(name, option.default)) for name, option in self.OPTIONS.items()
         }
@@ -328,6 +337,8 @@ class Environment(abc.ABC):
             raise ValueError(f"step takes one action, not an array of shape {action.shape}: use jax.vmap for a batch")
         if not jnp.issubdtype(action.dtype, jnp.integer):
             raise TypeError(f"an action is an integer from 0 to {self.num_actions - 1}, not {action.dtype}")
+        if action.dtype.itemsize < 4:  # which may hold less than the number of actions
+            action = action.astype(jnp.int32)
         inside = (action >= 0) & (action < self.num_actions)
         return jnp.where(inside, action, 0).astype(jnp.int32), inside
 
@@ -416,8 +427,8 @@ class Environment(abc.ABC):
 
 def _narrowed(action: Any) -> Any:
     """The action, where a number on the host that fits no int32 is -1: JAX would refuse it or take its lowest bits."""
-    if isinstance(action, np.ndarray) and action.ndim == 0:
-        action = action[()]
+    if isinstance(action, np.ndarray):
+        action = action.astype(action.dtype.newbyteorder("="), copy=False)[()]  # JAX takes no other byte order
     if isinstance(action, (int, np.integer)) and not isinstance(action, bool):
         return np.int32(action if 0 <= action < 2**31 else -1)
     return action

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+from collections.abc import Sequence
 
 import numpy as np
+
+from audamir_envs.texts import quoted
 
 DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 """E, SE, SW, W, NW, NE as (dq, dr)."""
@@ -50,6 +54,38 @@ class HexBoard:
     symmetries: np.ndarray  # int32 [12, size]: symmetries[s, cell] is the image of the cell
     inverse_symmetry: np.ndarray  # int32 [12]: the symmetry that undoes s
     direction_symmetries: np.ndarray  # int32 [12, 6]: the image of each direction
+    rows: tuple[slice, ...]  # the cells of each row, from the top
+
+    def write_rows(self, symbols: Sequence[str]) -> str:
+        """One symbol a cell as rows from the top joined by ``/``."""
+        return "/".join("".join(symbols[row]) for row in self.rows)
+
+    def read_rows(self, text: str, symbols: str) -> list[int]:
+        """What ``write_rows`` wrote: for each cell the number of its symbol among ``symbols``.
+
+        Raises: ValueError that says where the text is wrong; it calls the rows field 1 of a position.
+        """
+        rows = text.split("/")
+        if len(rows) != len(self.rows):
+            raise ValueError(f"field 1, the board, has {len(rows)} rows joined by '/': it needs {self.width}")
+        for number, (row, cells) in enumerate(zip(rows, self.rows, strict=True), start=1):
+            length = cells.stop - cells.start
+            if len(row) != length:
+                raise ValueError(f"row {number} of the board, {quoted(row)}, has {len(row)} cells: it needs {length}")
+            for place, symbol in enumerate(row, start=1):
+                if symbol not in symbols:
+                    valid = f"{', '.join(symbols[:-1])} or {symbols[-1]}"
+                    raise ValueError(f"row {number} of the board has {symbol!r} at place {place}: use {valid}")
+        return [symbols.index(symbol) for symbol in text.replace("/", "")]
+
+    def draw_rows(self, symbols: Sequence[str], marked: int | None = None) -> list[str]:
+        """Lines for a terminal: each row's letter and symbols, one cell (if any) in brackets."""
+        cells = [f"[{symbol}]" if cell == marked else f" {symbol} " for cell, symbol in enumerate(symbols)]
+        lines = []
+        for number, row in enumerate(self.rows):
+            indent = "  " * abs(number - (self.side - 1))
+            lines.append(f"{self.labels[row.start][0]} {indent}{' '.join(cells[row])}".rstrip())
+        return lines
 
     def offset_table(self, offsets: tuple[tuple[int, int], ...]) -> np.ndarray:
         """int32 [size, len(offsets)]: the cell at (q, r) + offset, or -1."""
@@ -73,16 +109,33 @@ class HexBoard:
         if found is None:
             bottom, top = self.labels[-self.side], self.labels[0]
             raise ValueError(
-                f"{label!r} is no cell of the board of side {self.side}: cells run from {bottom} to {top[0]}{self.side}"
+                f"{quoted(label)} is no cell of the board of side {self.side}: "
+                f"cells run from {bottom} to {top[0]}{self.side}"
             )
         return found
+
+
+def side_of_cells(cells: int) -> int:
+    """The side of the board with so many cells. Raises: ValueError if there is none."""
+    side = (3 + math.isqrt(max(0, 12 * cells - 3))) // 6
+    if side < 1 or 3 * side * (side - 1) + 1 != cells:
+        raise ValueError(f"no hexagonal board has {cells} cells: use 3n(n-1)+1 of them")
+    return side
+
+
+def side_of_grid(places: int) -> int:
+    """The side of the board whose axial grid has so many places. Raises: ValueError if there is none."""
+    width = math.isqrt(places)
+    if width % 2 == 0 or width * width != places:
+        raise ValueError(f"no axial grid has {places} places: use (2n-1)² of them")
+    return (width + 1) // 2
 
 
 @functools.cache
 def hexboard(side: int) -> HexBoard:
     """The board of a side from 2 to 13 (rows have one letter each). Raises: ValueError."""
     if not isinstance(side, int) or not 2 <= side <= 13:
-        raise ValueError(f"side={side!r} is not valid: use an integer from 2 to 13")
+        raise ValueError(f"side={quoted(side)} is not valid: use an integer from 2 to 13")
     n = side - 1
     cells = [(q, r) for r in range(-n, n + 1) for q in range(max(-n, -n - r), min(n, n - r) + 1)]
     index = {cell: number for number, cell in enumerate(cells)}
@@ -102,6 +155,7 @@ def hexboard(side: int) -> HexBoard:
         )
         for s in range(12)
     ]
+    rows = [[number for number, (_, row) in enumerate(cells) if row == r] for r in range(-n, n + 1)]
     return HexBoard(
         side=side,
         size=len(cells),
@@ -119,6 +173,7 @@ def hexboard(side: int) -> HexBoard:
         cell_of_grid=cell_of_grid,
         symmetries=_frozen([[index[transform(q, r, s)] for q, r in cells] for s in range(12)]),
         inverse_symmetry=_frozen(undo),
+        rows=tuple(slice(row[0], row[-1] + 1) for row in rows),
         direction_symmetries=_frozen([[DIRECTIONS.index(transform(*d, s)) for d in DIRECTIONS] for s in range(12)]),
     )
 

@@ -11,6 +11,8 @@ from audamir_envs.drawing.window import Window
 
 RENDER_MODES = ("human", "ansi", "rgb_array", "svg")
 RENDER_FPS = 2
+RGB_SCALE = 2.0
+"""Pixels of a frame for each unit of the scene: enough for video."""
 
 
 class Renderer:
@@ -37,7 +39,7 @@ class Renderer:
         if self.mode == "svg":
             return to_svg(scene)
         if self.mode == "rgb_array":
-            return to_rgb(scene)
+            return to_rgb(scene, RGB_SCALE)
         if not self._window.show(scene):
             print(self._env.board_text(state, last_action), flush=True)
         return None

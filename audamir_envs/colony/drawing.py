@@ -2,56 +2,44 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from audamir_envs.colony import notation
 from audamir_envs.colony.cells import BOARD, SIZE, to_bool
 from audamir_envs.colony.rules import KINDS, ORIGIN, PASS, lead
 from audamir_envs.core import State
-from audamir_envs.drawing.places import Move, Place, Places
-from audamir_envs.drawing.scene import Circle, Line, Polygon, Scene, Shape, Text, axial_centre, hexagon
+from audamir_envs.drawing.hexagons import CELL, BoardPicture
+from audamir_envs.drawing.places import Move, Places
+from audamir_envs.drawing.scene import Line, Scene
+from audamir_envs.texts import quoted
 
-_RADIUS = 26.0
-_PIECE = 0.62 * _RADIUS
-_MARGIN = 16.0
-_FOOTER = 34.0
-_WIDTH = 9 * _RADIUS * 3**0.5 + 2 * _MARGIN
-_HEIGHT = 14 * _RADIUS + 2 * _MARGIN + _FOOTER
-_GROUND, _CELL, _BLOCKED, _EDGE, _INK = "#f7f5ef", "#e4ddca", "#6b6558", "#b3a98f", "#3a362d"
-_LABEL = "#857b62"
-_PIECES = {"x": ("#c8452f", "#7d2415"), "o": ("#2f6fb3", "#173f6b")}
+_BLOCKED = "#6b6558"
+_PIECES = {"x": ("#b83d28", "#7d2415"), "o": ("#2f6fb3", "#173f6b")}
 _MARK = "#e0a100"
 _TARGET = "#2e8b57"
 
 
-def _centre(cell: int) -> tuple[float, float]:
-    x, y = axial_centre(float(BOARD.q[cell]), float(BOARD.r[cell]), _RADIUS)
-    return x + _WIDTH / 2, y + _MARGIN + 7 * _RADIUS
-
-
-def _symbols(state: State) -> str:
-    """The 61 cells as x, o, . and #."""
-    return notation.to_text(state.game).split()[0].replace("/", "")
+def _counts(state: State) -> list[tuple[str, str]]:
+    """(symbol, how its side stands) for both sides, the first mover's first."""
+    symbols, seat = notation.symbols(state.game), int(state.game.first_seat)
+    return [(symbol, f"player_{who}: {symbols.count(symbol)}") for symbol, who in (("x", seat), ("o", 1 - seat))]
 
 
 def _status(state: State) -> str:
-    """Who stands how, and who moves or won, in one line."""
-    symbols = _symbols(state)
-    seat_x = int(state.game.first_seat)
-    sides = "   ".join(
-        f"{symbol} player_{seat}: {symbols.count(symbol)}" for symbol, seat in (("x", seat_x), ("o", 1 - seat_x))
-    )
-    turn = int(state.game.turn)
+    """Who moves or won, in one line."""
+    turn, mover = int(state.game.turn), int(state.current_player)
     if not bool(state.terminated):
-        to_move = "x" if int(state.current_player) == seat_x else "o"
-        return f"{sides}   turn {turn + 1} of {int(state.game.max_turns)}: {to_move} to move"
+        to_move = "x" if mover == int(state.game.first_seat) else "o"
+        return f"turn {turn + 1} of {int(state.game.max_turns)}: {to_move} to move"
     if bool(state.illegal):
-        return f"{sides}   ended by an illegal action of player_{int(state.current_player)}"
-    ahead, mover = int(lead(state.game)), int(state.current_player)
+        return f"ended by an illegal action of player_{mover}"
+    ahead = int(lead(state.game))
     result = "a draw" if ahead == 0 else f"player_{mover if ahead > 0 else 1 - mover} wins"
-    return f"{sides}   over after {turn} turns: {result}"
+    return f"over after {turn} turns: {result}"
+
+
+def _whole_status(state: State) -> str:
+    return "   ".join([*(f"{symbol} {count}" for symbol, count in _counts(state)), _status(state)])
 
 
 def targets(state: State, selected: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -60,7 +48,7 @@ def targets(state: State, selected: int) -> tuple[tuple[int, ...], tuple[int, ..
     Raises: ValueError if there is no such cell.
     """
     if not 0 <= selected < SIZE:
-        raise ValueError(f"selected={selected} is no cell: cells are numbered 0 to {SIZE - 1}")
+        raise ValueError(f"selected={quoted(selected)} is no cell: cells are numbered 0 to {SIZE - 1}")
     if bool(state.terminated) or not to_bool(state.game.own)[selected]:
         return (), ()
     mask = np.asarray(state.legal_action_mask)[:PASS].reshape(SIZE, KINDS)
@@ -76,60 +64,49 @@ def scene(state: State, last_action: int | None = None, selected: int | None = N
     Args: last_action: the action that led here; selected: a cell whose piece's targets are shown, a solid ring for a
     copy and a dashed one for a jump.
     """
-    shapes: list[Shape] = []
-    for cell, symbol in enumerate(_symbols(state)):
-        x, y = _centre(cell)
-        fill = _BLOCKED if symbol == "#" else _CELL
-        shapes.append(Polygon(hexagon(x, y, _RADIUS), fill=fill, stroke=_EDGE, stroke_width=1.0))
-        shapes.append(Text(x, y + 0.68 * _RADIUS, BOARD.labels[cell], size=9.0, fill=_LABEL))
-    shapes += _last_move(last_action)
-    for cell, symbol in enumerate(_symbols(state)):
+    symbols = notation.symbols(state.game)
+    picture = BoardPicture(BOARD, lines=1)
+    picture.cells([_BLOCKED if symbol == "#" else CELL for symbol in symbols])
+    _last_move(picture, last_action)
+    for cell, symbol in enumerate(symbols):
         if symbol in _PIECES:
-            fill, stroke = _PIECES[symbol]
-            shapes.append(Circle(*_centre(cell), _PIECE, fill=fill, stroke=stroke, stroke_width=2.0))
+            picture.piece(cell, _PIECES[symbol], symbol)
     if selected is not None:
         copies, jumps = targets(state, selected)
-        shapes.append(Circle(*_centre(selected), _PIECE + 3, stroke=_MARK, stroke_width=3.0))
-        shapes += [Circle(*_centre(cell), _PIECE, stroke=_TARGET, stroke_width=3.0) for cell in copies]
-        shapes += [Circle(*_centre(cell), _PIECE, stroke=_TARGET, stroke_width=3.0, dash=(6.0, 4.0)) for cell in jumps]
-    status = _status(state)
-    shapes.append(Text(_WIDTH / 2, _HEIGHT - _MARGIN, status, size=13.0, fill=_INK))
-    return Scene(_WIDTH, _HEIGHT, tuple(shapes), background=_GROUND, title=f"Colony. {status}")
+        picture.ring(selected, _MARK, wider=3)
+        for cell in copies:
+            picture.ring(cell, _TARGET)
+        for cell in jumps:
+            picture.ring(cell, _TARGET, dash=(6.0, 4.0))
+    picture.line(
+        0, [*((_PIECES[symbol], symbol, count) for symbol, count in _counts(state)), (None, "", _status(state))]
+    )
+    return picture.scene(f"Colony. {_whole_status(state)}")
 
 
-def _last_move(action: int | None) -> list[Shape]:
+def _last_move(picture: BoardPicture, action: int | None) -> None:
     if action is None or action == PASS:
-        return []
+        return
     target, kind = divmod(int(action), KINDS)
-    shapes: list[Shape] = [Polygon(hexagon(*_centre(target), 0.93 * _RADIUS), stroke=_MARK, stroke_width=3.0)]
+    picture.outline(target, _MARK)
     origin = int(ORIGIN[target, kind - 1]) if kind else -1
     if origin >= 0:
-        shapes.append(Polygon(hexagon(*_centre(origin), 0.93 * _RADIUS), stroke=_MARK, stroke_width=1.5))
-        shapes.append(Line(_centre(origin), _centre(target), stroke=_MARK, stroke_width=2.0))
-    return shapes
+        picture.outline(origin, _MARK, 1.5)
+        picture.add(Line(picture.piece_centre(origin), picture.piece_centre(target), stroke=_MARK, stroke_width=2.0))
 
 
 def board_text(state: State, last_action: int | None = None) -> str:
     """Nine rows with their letters, the landing cell of the last move in brackets, and a line on how things stand."""
-    rows = notation.to_text(state.game).split()[0].split("/")
-    landing = divmod(last_action, KINDS)[0] if last_action is not None and last_action != PASS else -1
-    lines, cell = [], 0
-    for row in rows:
-        marked = []
-        for symbol in row:
-            marked.append(f"[{symbol}] " if cell == landing else f" {symbol}  ")
-            cell += 1
-        letter = BOARD.labels[cell - 1][0]
-        lines.append(f"{letter} {' ' * (2 * (9 - len(row)))}{''.join(marked)}".rstrip())
+    landing = last_action // KINDS if last_action is not None and last_action != PASS else None
+    lines = BOARD.draw_rows(notation.symbols(state.game), landing)
     if last_action is not None:
         lines.append(f"last move: {notation.action_to_text(last_action)}")
-    lines.append(_status(state))
-    return "\n".join(lines)
+    return "\n".join([*lines, _whole_status(state)])
 
 
 def places(state: State) -> Places:
     """Every cell, and the moves as piece and landing cell: a copy once for each piece that can be copied there."""
-    cells = _cells()
+    cells = BoardPicture(BOARD, lines=1).places()
     if bool(state.terminated):
         return Places(cells)
     own = to_bool(state.game.own)
@@ -142,8 +119,3 @@ def places(state: State) -> Places:
             near = [int(cell) for cell in BOARD.neighbours[target] if cell >= 0 and own[cell]]
             moves += [Move(action, (cell, target)) for cell in near]
     return Places(cells, tuple(moves))
-
-
-@functools.cache
-def _cells() -> tuple[Place, ...]:
-    return tuple(Place(BOARD.labels[cell], _centre(cell), hexagon(*_centre(cell), _RADIUS)) for cell in range(SIZE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import jax
@@ -20,7 +21,7 @@ class Colony(Environment):
 
     id = "colony-v0"
     version = "0"
-    OPTIONS: ClassVar = {
+    OPTIONS: ClassVar[Mapping[str, Option]] = {
         "board": Option("58", "58 has three blocked cells, 61 none", ("58", "61")),
         "start": Option("three", "pieces that each side starts with", ("three", "one")),
         "claim_empty": Option(

@@ -17,8 +17,9 @@ from audamir_envs.agents.base import BatchAgent
 from audamir_envs.batching import with_batch_rule
 from audamir_envs.colony.rules import KINDS, MOVES, PASS, Position
 from audamir_envs.colony.search import best_moves
-from audamir_envs.core import Array, State
+from audamir_envs.core import Array, State, whole_number
 from audamir_envs.sampling import sample_legal
+from audamir_envs.texts import quoted
 
 _IS_COPY = ((np.arange(PASS + 1) % KINDS == 0) & (np.arange(PASS + 1) != PASS)).astype(np.uint32)
 
@@ -44,13 +45,14 @@ class ScriptedAgent(BatchAgent):
 
         Raises: ValueError naming the valid values.
         """
-        if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1 or depth == 2:
-            raise ValueError(f"depth={depth!r} is not valid: use 1, or an integer from 3")
+        plies = whole_number(depth)
+        if plies is None or plies < 1 or plies == 2:
+            raise ValueError(f"depth={quoted(depth)} is not valid: use 1, or an integer from 3")
         if isinstance(slip, bool) or not isinstance(slip, (int, float)) or not 0 <= slip <= 1:
-            raise ValueError(f"slip={slip!r} is not valid: use a number from 0 to 1")
-        self.name, self.depth, self.slip = name, depth, slip
+            raise ValueError(f"slip={quoted(slip)} is not valid: use a number from 0 to 1")
+        self.name, self.depth, self.slip = name, plies, slip
         self._act = with_batch_rule(
-            functools.partial(_choose_one, depth, slip), functools.partial(_choose, depth, slip)
+            functools.partial(_choose_one, plies, slip), functools.partial(_choose, plies, slip)
         )
 
     def act(self, state: State, key: Array) -> Array:

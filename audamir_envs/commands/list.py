@@ -20,10 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the tables. Raises: ValueError listing the ids."""
     for env_id in [arguments.env] if arguments.env else registry.ids():
         options = registry.environment_class(env_id).OPTIONS
-        rows = [
-            (name, repr(option.default), "" if option.free else option.describe(), option.help)  # free: help says it
-            for name, option in options.items()
-        ]
+        rows = [(name, repr(option.default), option.describe(), option.help) for name, option in options.items()]
         print_table(env_id, ("option", "default", "values", "what it is"), rows, left=4)
         print(f"agents: {', '.join(agent_names(env_id))}\n")
     return 0

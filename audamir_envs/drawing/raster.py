@@ -14,14 +14,15 @@ _SAMPLES = 3  # samples a pixel in each direction: Pillow's own shapes have no s
 
 
 def to_rgb(scene: Scene, scale: float = 1.0) -> np.ndarray:
-    """The scene as uint8 [height, width, 3], a fresh array.
+    """The scene as uint8 [height, width, 3], a fresh array. Both numbers are even, as videos need them.
 
-    Args: scale: pixels for each unit of the scene.
+    Args: scale: pixels for each unit of the scene; a last odd row or column shows the background.
     Raises: ValueError: a scale that gives no pixel; TypeError: a shape that no scene has.
     """
     width, height = round(scene.width * scale), round(scene.height * scale)
-    if width < 1 or height < 1:
+    if width < 1 or height < 1:  # before they are made even
         raise ValueError(f"scale {scale} leaves no pixel of a {scene.width:g} x {scene.height:g} scene")
+    width, height = width + width % 2, height + height % 2
     image = Image.new("RGB", (width * _SAMPLES, height * _SAMPLES), scene.background)
     draw = ImageDraw.Draw(image)
     for shape in scene.shapes:

@@ -14,7 +14,7 @@ def to_svg(scene: Scene) -> str:
     width, height = _number(scene.width), _number(scene.height)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img">'
+        f'xml:space="preserve" role="img">'
     ]
     if scene.title:
         lines.append(f"<title>{escape(scene.title)}</title>")

@@ -16,14 +16,16 @@ from audamir_envs.core import Environment, State
 from audamir_envs.drawing.places import Move, Place, Places
 from audamir_envs.drawing.scene import Circle, Line, Point, Polygon, Scene, Shape, Text
 from audamir_envs.principalities import notation, rules
+from audamir_envs.principalities.bits import unpack
+from audamir_envs.texts import quoted
 
 SEATS = ("#d1495b", "#3a7ca5", "#e0a526", "#4f9d69", "#8d6cab", "#e07b39", "#5bb0ba", "#9a8573")
 """The colours of the seats."""
 
 _GROUND, _SEA, _INK, _FAINT, _EDGE = "#f7f5ef", "#dfe6e9", "#2f2b24", "#6d675b", "#3c372e"
-_CHIP, _MARK, _TARGET = "#fdfcf8", "#ffd23f", "#1b7f3b"
+_CHIP, _ODDS, _MARK, _TARGET = "#fdfcf8", "#fff3c4", "#ffd23f", "#1b7f3b"
 _RADIUS = 11.0  # of a small hexagon
-_MARGIN, _SIDE, _FOOTER, _LINE = 14.0, 176.0, 30.0, 46.0
+_MARGIN, _SIDE, _FOOTER, _LINE = 14.0, 176.0, 30.0, 50.0
 _CORNERS = ((0, -2), (1, -1), (1, 1), (0, 2), (-1, 1), (-1, -1))
 """Of a hexagon, clockwise from the top, in half widths to the right and half radii downwards from its centre."""
 
@@ -48,7 +50,7 @@ def scene(env: Environment, state: State, last_action: int | None = None, select
     game = _numbers(state)
     tiles = len(game["owner"])
     if selected is not None and not 0 <= selected < tiles:
-        raise ValueError(f"selected={selected} is no tile: tiles are numbered 0 to {tiles - 1}")
+        raise ValueError(f"selected={quoted(selected)} is no tile: tiles are numbered 0 to {tiles - 1}")
     layout = _layout_of(state)
     height = max(layout.height, _LINE * env.num_players + 2 * _MARGIN)
     width = layout.width + _SIDE
@@ -84,7 +86,7 @@ def _facts(game: rules.Position) -> dict[str, jax.Array]:
     return {
         "owned": rules.owned(game),
         "alive": rules.alive(game),
-        "neighbours": rules.unpack(game.neighbours, game.owner.shape[0]),
+        "neighbours": unpack(game.neighbours, game.owner.shape[0]),
         "largest": rules.largest_groups(game),
         "voting": rules.voting(game),
         "winners": rules.winners(game),
@@ -144,13 +146,14 @@ def _hexagons(grid: np.ndarray, tiles: int) -> _Layout:
         cells[tile].append((own, x, y))
     loops = {tile: sorted(_loops(onward[tile]), key=_area) for tile in range(tiles)}
     outer = {tile: loops[tile].pop() for tile in sorted(loops, key=lambda t: -_area(loops[t][-1]))}
+    centres = [_place(*_innermost(places)) for places in cells]
     return _Layout(
         width=2 * _MARGIN + _RADIUS * 3**0.5 * (cols + 0.5),
         height=2 * _MARGIN + _RADIUS * (1.5 * rows + 0.5),
         outlines={tile: tuple(_place(*p) for p in loop) for tile, loop in outer.items()},
         lakes={tile: [tuple(_place(*p) for p in loop) for loop in inner] for tile, inner in loops.items()},
-        centres=[_place(*_innermost(places)) for places in cells],
-        borders={pair: _place(*_central(points)) for pair, points in shared.items()},
+        centres=centres,
+        borders={pair: _free_and_central([_place(*p) for p in points], centres) for pair, points in shared.items()},
     )
 
 
@@ -179,10 +182,14 @@ def _innermost(cells: list[tuple[int, float, float]]) -> Point:
     return min(cells, key=lambda cell: (-cell[0], 0.75 * (cell[1] - x) ** 2 + 0.25 * (cell[2] - y) ** 2))[1:]
 
 
-def _central(points: list[Point]) -> Point:
-    """The point nearest to the middle of all."""
-    x, y = np.mean(points, axis=0)
-    return min(points, key=lambda p: 0.75 * (p[0] - x) ** 2 + 0.25 * (p[1] - y) ** 2)
+def _free_and_central(points: list[Point], centres: list[Point]) -> Point:
+    """The point nearest to the middle of all, of those where a plate lies free of the chips if there are some."""
+    middle = np.mean(points, axis=0)
+
+    def covered(point: Point) -> bool:
+        return any(abs(point[0] - x) < 19 and abs(point[1] - y - 4.5) < 18.5 for x, y in centres)
+
+    return min(points, key=lambda point: (covered(point), math.dist(point, middle)))
 
 
 def _ring(tiles: int) -> _Layout:
@@ -226,13 +233,15 @@ def _graph(layout: _Layout, game: dict[str, np.ndarray]) -> list[Shape]:
 
 
 def _chips(layout: _Layout, game: dict[str, np.ndarray]) -> list[Shape]:
-    """The dice of each tile in a disc, its number below."""
+    """The dice of each tile in a disc with its number on a plate below, drawn over borders and arrows."""
     shapes: list[Shape] = []
     for tile, (x, y) in enumerate(layout.centres):
+        below = y + (12.5 if layout.outlines else 20.0)
+        half = 3.0 + 2.2 * len(str(tile))
+        shapes.append(Polygon(_box(x - half, below - 5, 2 * half, 10), fill=_CHIP, stroke=_EDGE, stroke_width=0.6))
+        shapes.append(Text(x, below, str(tile), size=8.0, fill=_FAINT))
         shapes.append(Circle(x, y, 8.5, fill=_CHIP, stroke=_EDGE, stroke_width=0.8))
         shapes.append(Text(x, y, str(game["dice"][tile]), size=13.0, fill=_INK, bold=True))
-        below = y + (12.0 if layout.outlines else 20.0)
-        shapes.append(Text(x, below, str(tile), size=7.0, fill=_INK))
     return shapes
 
 
@@ -259,7 +268,8 @@ def _arrow(start: Point, end: Point) -> list[Shape]:
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = math.hypot(dx, dy) or 1.0
     ux, uy = dx / length, dy / length
-    tip = (end[0] - 9 * ux, end[1] - 9 * uy)
+    short = 10 + 8 * max(0.0, -uy)  # an arrow from below ends at the plate with the number
+    tip = (end[0] - short * ux, end[1] - short * uy)
     back = (tip[0] - 9 * ux, tip[1] - 9 * uy)
     head = (tip, (back[0] - 5 * uy, back[1] + 5 * ux), (back[0] + 5 * uy, back[1] - 5 * ux))
     return [Line(start, back, stroke=_MARK, stroke_width=3.5), Polygon(head, fill=_MARK)]
@@ -271,8 +281,8 @@ def _odds(layout: _Layout, state: State) -> list[Shape]:
     shapes: list[Shape] = []
     for source, target in np.argwhere(_attacks(state)).tolist():
         x, y = _between(layout, source, target)
-        shapes.append(Polygon(_box(x - 8, y - 5, 16, 10), fill=_CHIP, stroke=_FAINT, stroke_width=0.5))
-        shapes.append(Text(x, y, f"{100 * chances[source, target]:.0f}", size=8.5, fill=_INK))
+        shapes.append(Polygon(_box(x - 11, y - 5.5, 22, 11), fill=_ODDS, stroke=_FAINT, stroke_width=0.5))
+        shapes.append(Text(x, y, f"{100 * chances[source, target]:.0f}%", size=8.5, fill=_INK))
     return shapes
 
 

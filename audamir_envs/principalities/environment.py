@@ -31,21 +31,22 @@ class Principalities(Environment):
         "tiles": Option(
             None,
             "tiles of a random map; None: 32 for up to 5 players, 36, 42, 48 for 6, 7, 8",
-            values=(None,),
+            (None,),
             low=2,
             high=maps.MAX_TILES,
         ),
         "map": Option(
             None,
             "None for a new random map each game, or a map of one's own: see maps.user_map",
-            values=(None,),
-            free=True,
+            (None,),
+            read=lambda spec: maps.plain(maps.user_map(spec)),
+            form="a map of one's own",
         ),
-        "starter": Option("random", "the seat that starts", values=("random",), low=0, high=7),
+        "starter": Option("random", "the seat that starts", ("random",), low=0, high=7),
         "points_offer": Option(
-            "vote", "whether the game offers to end on points after quiet rounds", values=("vote", "never")
+            "vote", "whether the game offers to end on points after quiet rounds", ("vote", "never")
         ),
-        "hints": Option(False, "show the odds; a win then scores less", values=(False, True)),
+        "hints": Option(False, "show the odds; a win then scores less", (False, True)),
         "max_rounds": Option(500, "rounds after which the game is cut", low=1, high=observation.MAX_ROUNDS),
     }
 
@@ -54,14 +55,11 @@ class Principalities(Environment):
         starter = self.options["starter"]
         self._starter = None if starter == "random" else starter
         if self._starter is not None and self._starter >= players:
-            raise ValueError(f"option starter={starter!r} is not valid: use 'random' or a seat from 0 to {players - 1}")
+            raise ValueError(f"option starter={starter} is not valid: use 'random' or a seat from 0 to {players - 1}")
         tiles = self.options["tiles"]
         self._map: Map | None = None
         if self.options["map"] is not None:
             self._map = maps.user_map(self.options["map"])
-            # By the options environments are told apart: a list may be changed by its owner, and the text of a large
-            # array leaves its middle out.
-            self.options["map"] = maps.plain(self._map)
             own = self._map.neighbours.shape[0]
             if tiles not in (None, own):
                 raise ValueError(f"option tiles={tiles} is not valid: the map has {own} tiles; leave tiles out")

@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from audamir_envs.core import Array, Pytree
+from audamir_envs.core import Array, Pytree, whole_number
 from audamir_envs.principalities import field
+from audamir_envs.texts import quoted
 
 MIN_TILES = 2
 MAX_TILES = 96
@@ -30,10 +31,10 @@ class Map(Pytree):
 
 def check_tiles(tiles: Any) -> int:
     """The number of tiles as an int. Raises: ValueError for what no random map can have."""
-    whole = isinstance(tiles, (int, np.integer)) and not isinstance(tiles, bool)
-    if not whole or not MIN_TILES <= tiles <= MAX_TILES:
-        raise ValueError(f"a random map has {MIN_TILES} to {MAX_TILES} tiles, not {tiles!r}")
-    return int(tiles)
+    number = whole_number(tiles)
+    if number is None or not MIN_TILES <= number <= MAX_TILES:
+        raise ValueError(f"a random map has {MIN_TILES} to {MAX_TILES} tiles, not {quoted(tiles)}")
+    return number
 
 
 def grid_shape(tiles: int) -> tuple[int, int]:
@@ -69,14 +70,16 @@ def user_map(spec: Any) -> Map:
         try:
             spec = json.loads(spec)
         except json.JSONDecodeError as error:
-            raise ValueError(f"map: not JSON: {error}") from None
+            raise ValueError(f"map: not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
         except (ValueError, RecursionError):  # numbers of thousands of digits, or thousands of brackets
             raise ValueError("map: a number in the JSON is too long, or it is nested too deeply") from None
     if not isinstance(spec, Mapping):
         spec = {"neighbours": spec}
     unknown = [name for name in spec if name not in ("neighbours", "hexagons")]
     if unknown or not spec:
-        raise ValueError(f"map: the fields are neighbours and hexagons, not {', '.join(map(repr, unknown)) or 'none'}")
+        raise ValueError(
+            f"map: the fields are neighbours and hexagons, not {', '.join(map(quoted, unknown[:3])) or 'none'}"
+        )
     hexagons = _user_hexagons(spec["hexagons"]) if "hexagons" in spec else np.full((1, 1), -1, np.int8)
     if "neighbours" in spec:
         neighbours = _user_neighbours(spec["neighbours"])
@@ -108,10 +111,12 @@ def _user_neighbours(lists: Any) -> np.ndarray:
     neighbours = np.zeros((tiles, tiles), bool)
     for tile, others in enumerate(lists):
         if not _is_list(others):
-            raise ValueError(f"map: the neighbours of tile {tile} must be a list of tile numbers, not {others!r}")
+            raise ValueError(f"map: the neighbours of tile {tile} must be a list of tile numbers, not {quoted(others)}")
         for other in others:
-            if not _is_whole(other) or not 0 <= other < tiles:
-                raise ValueError(f"map: tile {tile} has the neighbour {other!r}: tiles are numbered 0 to {tiles - 1}")
+            if whole_number(other) is None or not 0 <= other < tiles:
+                raise ValueError(
+                    f"map: tile {tile} has the neighbour {quoted(other)}: tiles are numbered 0 to {tiles - 1}"
+                )
             if other == tile:
                 raise ValueError(f"map: tile {tile} is its own neighbour")
             neighbours[tile, other] = True
@@ -122,23 +127,19 @@ def _user_neighbours(lists: Any) -> np.ndarray:
 
 def _user_hexagons(rows: Any) -> np.ndarray:
     """int8 [rows, cols]. Raises: ValueError."""
-    if not _is_list(rows) or not rows or not all(_is_list(row) and len(row) == len(rows[0]) > 0 for row in rows):
+    if not _is_list(rows) or not len(rows) or not all(_is_list(row) and len(row) == len(rows[0]) > 0 for row in rows):
         raise ValueError("map: hexagons must be a list of rows of equal length")
     for row in rows:
         for tile in row:
-            if not _is_whole(tile) or not -1 <= tile < MAX_TILES:
+            if whole_number(tile) is None or not -1 <= tile < MAX_TILES:
                 raise ValueError(
-                    f"map: a hexagon belongs to a tile from 0 to {MAX_TILES - 1}, or to none (-1), not to {tile!r}"
+                    f"map: a hexagon belongs to a tile (0 to {MAX_TILES - 1}) or to none (-1), not to {quoted(tile)}"
                 )
     return np.array(rows, np.int8)
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, (list, tuple, np.ndarray))
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
 def _touching(hexagons: np.ndarray) -> np.ndarray:

@@ -32,6 +32,7 @@ import numpy as np
 from audamir_envs.core import Array, whole_number
 from audamir_envs.principalities import bits, rules
 from audamir_envs.principalities.rules import Position
+from audamir_envs.texts import clean, quoted
 
 _REQUIRED = ("neighbours", "owner", "dice", "reserve", "to_move")
 _OPTIONAL = ("round", "start_seat", "quiet_turns", "attacked", "offered", "votes", "hexagons")
@@ -46,7 +47,7 @@ def action_to_text(action: int, tiles: int) -> str:
     """``12>7``, ``end``, ``accept`` or ``decline``. Raises: ValueError for what is no action's number."""
     number = whole_number(action)
     if number is None or not 0 <= number < rules.num_actions(tiles):
-        raise ValueError(f"{action!r} is no action: use 0 to {rules.num_actions(tiles) - 1}")
+        raise ValueError(f"{quoted(action)} is no action: use 0 to {rules.num_actions(tiles) - 1}")
     if number >= tiles * tiles:
         return _WORDS[number - tiles * tiles]
     return f"{number // tiles}>{number % tiles}"
@@ -54,17 +55,16 @@ def action_to_text(action: int, tiles: int) -> str:
 
 def text_to_action(text: str, tiles: int) -> int:
     """The inverse. Raises: ValueError that says where the text is wrong; TypeError for no text."""
-    if not isinstance(text, str):
-        raise TypeError(f"an action's text is a string, not {type(text).__name__}")
-    if text in _WORDS:
-        return tiles * tiles + _WORDS.index(text)
-    match = _ATTACK.fullmatch(text)
+    cleaned = clean(text, "an action")
+    if cleaned in _WORDS:
+        return tiles * tiles + _WORDS.index(cleaned)
+    match = _ATTACK.fullmatch(cleaned)
     if match is None:
-        raise ValueError(f"{text!r} is no action: write an attack as 12>7, or one of {', '.join(_WORDS)}")
+        raise ValueError(f"{quoted(text)} is no action: write an attack as 12>7, or one of {', '.join(_WORDS)}")
     for group in (1, 2):
         if len(match[group]) > 9 or int(match[group]) >= tiles:
             raise ValueError(
-                f"{text!r}, character {match.start(group) + 1}: there is no tile {match[group]}, "
+                f"{quoted(text)}, character {match.start(group) + 1}: there is no tile {match[group]:.20}, "
                 f"tiles are 0 to {tiles - 1}"
             )
     return int(match[1]) * tiles + int(match[2])
@@ -140,22 +140,21 @@ def from_text(
     Args: check_neighbours: makes bool [T, T] of neighbour lists, or raises ValueError; hex_of_tile: what to draw if the
     text does not say (and the shape if it does); the rest as in ``rules.start``.
     """
-    if not isinstance(text, str):
-        raise TypeError(f"a position's text is a string, not {type(text).__name__}")
+    cleaned = clean(text, "a position")
     try:
-        fields = json.loads(text)
+        fields = json.loads(cleaned)
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON: {error.msg} at line {error.lineno}, column {error.colno} of the position") from None
     except (ValueError, RecursionError):  # numbers of thousands of digits, or thousands of brackets
         raise ValueError("no position: a number in the JSON is too long, or it is nested too deeply") from None
     if not isinstance(fields, dict):
-        raise ValueError(f"a position is a JSON object with {', '.join(_REQUIRED)}, not {fields!r:.40}")
+        raise ValueError(f"a position is a JSON object with {', '.join(_REQUIRED)}, not {quoted(fields)}")
     for name in _REQUIRED:
         if name not in fields:
             raise ValueError(f"the position lacks {name!r}: it needs {', '.join(_REQUIRED)}")
     for name in fields:
         if name not in (*_REQUIRED, *_OPTIONAL):
-            raise ValueError(f"{name!r} is no field of a position: use {', '.join((*_REQUIRED, *_OPTIONAL))}")
+            raise ValueError(f"{quoted(name)} is no field of a position: use {', '.join((*_REQUIRED, *_OPTIONAL))}")
 
     owner = _numbers(fields, "owner", tiles, 0, players - 1)
     dice = _numbers(fields, "dice", tiles, 1, rules.MOST)
@@ -205,25 +204,25 @@ def _derived(neighbours: Array, owner: Array, players: int) -> tuple[Array, Arra
 def _numbers(fields: dict[str, Any], name: str, count: int | None, low: int, high: int) -> list[int]:
     values = fields[name]
     if not isinstance(values, list) or (count is not None and len(values) != count):
-        found = len(values) if isinstance(values, list) else f"{values!r:.40}"
+        found = len(values) if isinstance(values, list) else quoted(values)
         raise ValueError(f"{name}: a list of {count or 'some'} numbers is needed, not {found}")
     for index, value in enumerate(values):
         if type(value) is not int or not low <= value <= high:
-            raise ValueError(f"{name}[{index}]: {value!r:.40} is not valid, use {low} to {high}")
+            raise ValueError(f"{name}[{index}]: {quoted(value)} is not valid, use {low} to {high}")
     return values
 
 
 def _number(fields: dict[str, Any], name: str, low: int, high: int, default: int | None = None) -> int:
     value = fields.get(name, default)
     if type(value) is not int or not low <= value <= high:
-        raise ValueError(f"{name}: {value!r:.40} is not valid, use {low} to {high}")
+        raise ValueError(f"{name}: {quoted(value)} is not valid, use {low} to {high}")
     return value
 
 
 def _flag(fields: dict[str, Any], name: str) -> bool:
     value = fields.get(name, False)
     if not isinstance(value, bool):
-        raise ValueError(f"{name}: {value!r:.40} is not valid, use true or false")
+        raise ValueError(f"{name}: {quoted(value)} is not valid, use true or false")
     return value
 
 
@@ -233,7 +232,7 @@ def _votes(fields: dict[str, Any], players: int) -> list[int]:
         raise ValueError(f"votes: a list of {players} answers is needed, one for each seat")
     for seat, value in enumerate(values):
         if value is not None and not isinstance(value, bool):
-            raise ValueError(f"votes[{seat}]: {value!r:.40} is not valid, use true, false or null")
+            raise ValueError(f"votes[{seat}]: {quoted(value)} is not valid, use true, false or null")
     return [_VOTES[value] for value in values]
 
 

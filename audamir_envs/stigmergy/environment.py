@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 
 from audamir_envs.core import Array, Environment, Option, Outcome, State
 from audamir_envs.drawing.scene import Scene
@@ -19,37 +19,39 @@ class Stigmergy(Environment):
 
     id = "stigmergy-v0"
     version = "0"
-    OPTIONS = {  # noqa: RUF012 - declared as ClassVar by the base
+    OPTIONS: ClassVar[Mapping[str, Option]] = {
         "side": Option(5, "cells along a side of the board", low=rules.MIN_SIDE, high=rules.MAX_SIDE),
         "komi": Option(
             0,
-            "White's bonus, an even integer within ± the number of cells; or 'choose', the pie",
-            values=("choose",),
+            "White's bonus, within ± the number of cells; 'choose' is the pie",
+            ("choose",),
             low=-_LARGEST_KOMI,
             high=_LARGEST_KOMI,
-            free=True,
+            step=2,
         ),
         "max_komi": Option(
             None,
-            "the largest komi of the pie, an even integer from 0; None for the largest not above the number of cells",
-            values=(None,),
+            "the largest komi of the pie; None for the largest not above the number of cells",
+            (None,),
             low=0,
             high=_LARGEST_KOMI,
-            free=True,
+            step=2,
         ),
     }
 
     def _setup(self) -> None:
         self.side: int = self.options["side"]
         t = rules.tables(self.side)
-        komi, max_komi = self.options["komi"], self.options["max_komi"]
-        self.pie = isinstance(komi, str) and komi == "choose"
-        self.komi: int | None = None
-        if not self.pie:
-            self.komi = self.options["komi"] = _even("komi", komi, -t.max_komi, t.max_komi, self.side, "'choose'")
-        if max_komi is not None:
-            max_komi = self.options["max_komi"] = _even("max_komi", max_komi, 0, t.max_komi, self.side, "None")
-        self.max_komi: int = t.max_komi if max_komi is None else max_komi
+        self.pie = self.options["komi"] == "choose"
+        self.komi: int | None = None if self.pie else self.options["komi"]
+        largest: int | None = self.options["max_komi"]
+        for name, komi, least in (("komi", self.komi, -t.max_komi), ("max_komi", largest, 0)):
+            if komi is not None and not least <= komi <= t.max_komi:
+                raise ValueError(
+                    f"option {name}={komi} is not valid on side {self.side}: use an even integer from {least} to "
+                    f"{t.max_komi}"
+                )
+        self.max_komi: int = t.max_komi if largest is None else largest
         self.komi_choices = self.max_komi // 2 + 1 if self.pie else 0
         self.num_players = 2
         self.num_actions = t.board.size + 1 + (self.komi_choices + 2 if self.pie else 0)
@@ -131,16 +133,6 @@ class Stigmergy(Environment):
     def board_text(self, state: State, last_action: int | None = None) -> str:
         """The same for a terminal."""
         return drawing.board_text(state, last_action)
-
-
-def _even(name: str, value: Any, low: int, high: int, side: int, other: str) -> int:
-    """The value as an int. Raises: ValueError naming the valid values."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value % 2 or not low <= value <= high:
-        raise ValueError(
-            f"option {name}={value!r} is not valid on side {side}: use an even integer from {low} to {high}, or {other}"
-        )
-    return int(value)
 
 
 ENVIRONMENT = Stigmergy

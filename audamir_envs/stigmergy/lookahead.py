@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from typing import Any
 
 import jax
@@ -22,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs.core import Array
+from audamir_envs.hexboard import side_of_grid
 from audamir_envs.stigmergy import rules, worth
 
 WIN = 1 << 20  # of a decided game, beyond any sum of cells
@@ -84,7 +84,7 @@ def batch_last(positions: rules.Position) -> rules.Position:
 
 
 def _side(positions: rules.Position) -> int:
-    return (math.isqrt(positions.stones.shape[0]) + 1) // 2
+    return side_of_grid(positions.stones.shape[0])
 
 
 def _entries(positions: rules.Position) -> Array:

@@ -13,44 +13,43 @@ import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs import hexboard
+from audamir_envs.core import whole_number
 from audamir_envs.stigmergy import rules
+from audamir_envs.texts import clean, quoted, require_fields, whole
 
 _SYMBOLS = ".xo"
 
 
 def action_to_text(side: int, komi_choices: int, action: int) -> str:
-    """The notation of an action. Raises: ValueError for a number that is none, TypeError for what is no number."""
-    if isinstance(action, bool) or not hasattr(action, "__index__"):
-        raise TypeError(f"an action is an integer, not {action!r}")
-    number = int(action)
+    """The notation of an action. Raises: ValueError for what is no action's number."""
     board = hexboard.hexboard(side)
     names = ["pass", *(f"komi={2 * k}" for k in range(komi_choices))] + (["black", "white"] if komi_choices else [])
-    if not 0 <= number < board.size + len(names):
-        raise ValueError(f"action {number} is not valid: use an integer from 0 to {board.size + len(names) - 1}")
+    number = whole_number(action)
+    if number is None or not 0 <= number < board.size + len(names):
+        raise ValueError(f"{quoted(action)} is no action: use an integer from 0 to {board.size + len(names) - 1}")
     return board.labels[number] if number < board.size else names[number - board.size]
 
 
 def text_to_action(side: int, komi_choices: int, text: str) -> int:
     """The action of a notation. Raises: ValueError naming what is valid, TypeError for what is no text."""
-    _require_text(text, "an action")
+    cleaned = clean(text, "an action")
     board = hexboard.hexboard(side)
     first_komi = board.size + 1
-    if text == "pass":
+    if cleaned == "pass":
         return board.size
-    if komi_choices and text in ("black", "white"):
-        return first_komi + komi_choices + (text == "white")
-    if komi_choices and text.startswith("komi="):
-        number = _integer(text.removeprefix("komi="))
+    if komi_choices and cleaned in ("black", "white"):
+        return first_komi + komi_choices + (cleaned == "white")
+    if komi_choices and cleaned.startswith("komi="):
+        number = whole(cleaned.removeprefix("komi="))
         if number is None or number % 2 or not 0 <= number < 2 * komi_choices:
-            raise ValueError(
-                f"{text!r} is no choice of komi: use an even number from komi=0 to komi={last_komi(komi_choices)}"
-            )
+            last = last_komi(komi_choices)
+            raise ValueError(f"{quoted(text)} is no choice of komi: use an even number from komi=0 to komi={last}")
         return first_komi + number // 2
-    if text in board.cell_of_label:
-        return board.cell_of_label[text]
+    if cleaned in board.cell_of_label:
+        return board.cell_of_label[cleaned]
     others = f", pass, komi=0 to komi={last_komi(komi_choices)}, black, white" if komi_choices else ", pass"
     bottom, top = board.labels[-side], board.labels[side - 1]
-    raise ValueError(f"{text!r} is no action: use a cell from {bottom} to {top}{others}")
+    raise ValueError(f"{quoted(text)} is no action: use a cell from {bottom} to {top}{others}")
 
 
 def last_komi(komi_choices: int) -> int:
@@ -62,12 +61,12 @@ def position_to_text(position: rules.Position) -> str:
     """One line, as above."""
     board = rules.tables_of(position).board
     stones = np.asarray(position.stones)[board.grid]
-    rows = ["".join(_SYMBOLS[stone] for stone in stones[board.r == row]) for row in range(1 - board.side, board.side)]
+    rows = board.write_rows([_SYMBOLS[stone] for stone in stones])
     phase = int(position.phase)
     komi = "?" if phase == rules.CHOOSE_KOMI else str(int(position.komi))
     seat = "?" if phase != rules.PLAY else str(int(position.black_seat))
     to_move = "x" if bool(position.black_to_move) else "o"
-    return f"{'/'.join(rows)} {to_move} {komi} {int(position.passes)} {seat}"
+    return f"{rows} {to_move} {komi} {int(position.passes)} {seat}"
 
 
 def text_to_position(side: int, pie: bool, text: str) -> rules.Position:
@@ -75,28 +74,25 @@ def text_to_position(side: int, pie: bool, text: str) -> rules.Position:
 
     Args: pie: whether the environment has the pie's phases, so that ``?`` is possible.
     """
-    _require_text(text, "a position")
+    names = ("rows", "x or o to move", "komi", "passes", "seat of x")
+    rows, to_move, komi_text, passes_text, seat_text = require_fields(clean(text, "a position"), names, text)
     t = rules.tables(side)
-    fields = text.split(" ")
-    if len(fields) != 5:
-        raise ValueError(
-            "a position has 5 fields separated by single spaces (rows, x or o to move, komi, passes, seat of x), "
-            f"not {len(fields)}: {text!r}"
-        )
-    stones = _read_rows(t.board, fields[0])
-    to_move, komi_text, passes_text, seat_text = fields[1:]
+    stones = np.zeros(t.board.width**2, np.uint8)
+    stones[t.board.grid] = t.board.read_rows(rows, _SYMBOLS)
     phase = _read_phase(komi_text, seat_text, pie)
     if phase != rules.PLAY and to_move == "?":
         to_move = "x"
     if to_move not in ("x", "o"):
-        raise ValueError(f"field 2 (to move) is {to_move!r}: use x or o")
-    komi = 0 if phase == rules.CHOOSE_KOMI else _integer(komi_text)
+        raise ValueError(f"field 2 (to move) is {quoted(to_move)}: use x or o")
+    komi = 0 if phase == rules.CHOOSE_KOMI else whole(komi_text)
     if komi is None or komi % 2 or abs(komi) > t.max_komi:
-        raise ValueError(f"field 3 (komi) is {komi_text!r}: use an even integer from {-t.max_komi} to {t.max_komi}")
+        raise ValueError(
+            f"field 3 (komi) is {quoted(komi_text)}: use an even integer from {-t.max_komi} to {t.max_komi}"
+        )
     if passes_text not in ("0", "1", "2"):
-        raise ValueError(f"field 4 (passes in a row) is {passes_text!r}: use 0, 1 or 2")
+        raise ValueError(f"field 4 (passes in a row) is {quoted(passes_text)}: use 0, 1 or 2")
     if seat_text not in ("0", "1", "?"):
-        raise ValueError(f"field 5 (seat of x) is {seat_text!r}: use 0 or 1" + (" or ?" if pie else ""))
+        raise ValueError(f"field 5 (seat of x) is {quoted(seat_text)}: use 0 or 1" + (" or ?" if pie else ""))
     if phase != rules.PLAY and (stones.any() or to_move != "x" or passes_text != "0"):
         raise ValueError("a pie that is not over (? in field 3 or 5) needs an empty board, x to move and 0 passes")
     device_stones = jnp.asarray(stones)
@@ -122,32 +118,5 @@ def _read_phase(komi: str, seat: str, pie: bool) -> int:
             f"field {3 if komi == '?' else 5} is ?, which needs the pie: make the environment with komi='choose'"
         )
     if seat != "?":
-        raise ValueError(f"field 5 (seat of x) is {seat!r}: use ?, since colours are chosen after the komi")
+        raise ValueError(f"field 5 (seat of x) is {quoted(seat)}: use ?, since colours are chosen after the komi")
     return rules.CHOOSE_KOMI if komi == "?" else rules.CHOOSE_COLOUR
-
-
-def _read_rows(board: hexboard.HexBoard, text: str) -> np.ndarray:
-    """uint8 [grid]."""
-    rows = text.split("/")
-    if len(rows) != board.width:
-        raise ValueError(f"field 1 (rows) has {len(rows)} rows: a board of side {board.side} has {board.width}")
-    stones = np.zeros(board.width**2, np.uint8)
-    for number, row in enumerate(rows):
-        places = board.grid[board.r == number - (board.side - 1)]
-        if len(row) != len(places):
-            raise ValueError(f"row {number + 1} from the top, {row!r}, has {len(row)} cells instead of {len(places)}")
-        for place, symbol in zip(places, row, strict=True):
-            if symbol not in _SYMBOLS:
-                raise ValueError(f"row {number + 1} from the top, {row!r}, has {symbol!r}: use x, o and .")
-            stones[place] = _SYMBOLS.index(symbol)
-    return stones
-
-
-def _integer(text: str) -> int | None:
-    digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None
-
-
-def _require_text(text: object, what: str) -> None:
-    if not isinstance(text, str):
-        raise TypeError(f"{what} is read from a text, not from {type(text).__name__}")

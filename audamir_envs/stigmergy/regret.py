@@ -24,6 +24,7 @@ from audamir_envs.stigmergy import notation, rules
 from audamir_envs.stigmergy.environment import Stigmergy
 from audamir_envs.stigmergy.solver_exact import ExactTable, Stones, check_side, solve
 from audamir_envs.stigmergy.solver_tables import colouring
+from audamir_envs.texts import quoted
 
 _Item = TypeVar("_Item")
 _BATCH = 128  # positions decided together; the last batch is filled up, so that one program serves all
@@ -188,7 +189,7 @@ def _draw_from_a_game(table: ExactTable, komi: int, draw: random.Random) -> Ston
 def _read(table: ExactTable, text: str) -> Stones:
     position = notation.text_to_position(table.side, False, text)
     if int(position.passes) == 2:
-        raise ValueError(f"the game is over in {text!r}: there is no action to judge")
+        raise ValueError(f"the game is over in {quoted(text)}: there is no action to judge")
     return table.stones_of(position)
 
 

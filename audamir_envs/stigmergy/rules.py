@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 
 import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs import hexboard
-from audamir_envs.core import Array, Outcome, Pytree
+from audamir_envs.core import Array, Outcome, Pytree, whole_number
+from audamir_envs.texts import quoted
 
 EMPTY, BLACK, WHITE = 0, 1, 2
 CHOOSE_KOMI, CHOOSE_COLOUR, PLAY = 0, 1, 2
@@ -58,8 +58,8 @@ class Tables:
 @functools.cache
 def tables(side: int) -> Tables:
     """The tables of a side. Raises: ValueError for a side that is no integer from 2 to 12."""
-    if isinstance(side, bool) or not isinstance(side, int) or not MIN_SIDE <= side <= MAX_SIDE:
-        raise ValueError(f"side={side!r} is not valid: use an integer from {MIN_SIDE} to {MAX_SIDE}")
+    if whole_number(side) is None or not MIN_SIDE <= side <= MAX_SIDE:
+        raise ValueError(f"side={quoted(side)} is not valid: use an integer from {MIN_SIDE} to {MAX_SIDE}")
     board = hexboard.hexboard(side)
     places = np.arange(board.width**2)
     adjacent = (board.neighbours >= 0).sum(axis=1)
@@ -85,7 +85,7 @@ def tables(side: int) -> Tables:
 
 def side_of(position: Position) -> int:
     """The side of the board, which the shape tells."""
-    return (math.isqrt(position.stones.shape[-1]) + 1) // 2
+    return hexboard.side_of_grid(position.stones.shape[-1])
 
 
 def tables_of(position: Position) -> Tables:
@@ -109,7 +109,7 @@ def new_position(side: int, komi: int | None) -> Position:
 
 def sight_of(stones: Array) -> Array:
     """uint8 [..., grid]: the sight of every place, worked out anew from all stones (uint8 [..., grid])."""
-    t = tables((math.isqrt(stones.shape[-1]) + 1) // 2)
+    t = tables(hexboard.side_of_grid(stones.shape[-1]))
     on_rays = stones[..., jnp.asarray(t.rays)]
     first = jnp.argmax(on_rays > 0, axis=-1, keepdims=True)
     seen = jnp.sum(_in_sight(jnp.take_along_axis(on_rays, first, axis=-1)[..., 0]), axis=-1, dtype=jnp.uint8)

@@ -17,10 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from audamir_envs import files
-from audamir_envs.core import State
+from audamir_envs.core import State, whole_number
 from audamir_envs.hexboard import HexBoard, hexboard
 from audamir_envs.stigmergy import solver_tables
 from audamir_envs.stigmergy.rules import BLACK, WHITE, Position
+from audamir_envs.texts import quoted
 
 SIDES = (2, 3)
 COLOURS = ("black", "white")
@@ -124,11 +125,11 @@ class ExactTable:
     def stones(self, black: Iterable[str], white: Iterable[str], to_move: str, passed: bool) -> Stones:
         """The position of labels. Raises: ValueError, as ``margin``."""
         if to_move not in COLOURS:
-            raise ValueError(f"to_move={to_move!r} is not valid: use 'black' or 'white'")
+            raise ValueError(f"to_move={quoted(to_move)} is not valid: use 'black' or 'white'")
         masks = {"black": 0, "white": 0}
         for colour, labels in (("black", black), ("white", white)):
             if isinstance(labels, str):
-                raise TypeError(f"{colour} must be a list of labels like ['c3', 'd2'], not the text {labels!r}")
+                raise TypeError(f"{colour} must be a list of labels like ['c3', 'd2'], not the text {quoted(labels)}")
             for label in labels:
                 bit = 1 << self.board.cell(label)
                 if (masks["black"] | masks["white"]) & bit:
@@ -249,13 +250,13 @@ def solve(
 
 def check_side(side: object) -> None:
     """Raises: ValueError: a side that cannot be solved, with the reason."""
-    if isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side not in SIDES:
+    if whole_number(side) not in SIDES:
         reason = ""
-        if isinstance(side, (int, np.integer)) and side > SIDES[-1]:
+        if (whole_number(side) or 0) > SIDES[-1]:
             cells = 3 * int(side) * (int(side) - 1) + 1
             digits = math.floor((cells * math.log(3) - math.log(12)) / math.log(10))
             reason = f": {cells} cells have about 10^{digits} positions, far too many to solve"
-        raise ValueError(f"side={side!r} cannot be solved{reason}; use 2 or 3")
+        raise ValueError(f"side={quoted(side)} cannot be solved{reason}; use 2 or 3")
 
 
 def cache_file(side: int, cache: str | os.PathLike[str]) -> Path:

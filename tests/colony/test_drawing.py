@@ -37,7 +37,7 @@ def test_pieces_and_last_move_are_drawn(colony):
     jump = env.text_to_action("e9-e7")
     state = colony.step(before, jump)
     scene = env.scene(state, last_action=jump)
-    assert sum(isinstance(s, Circle) and s.fill is not None for s in scene.shapes) == 6
+    assert sum(isinstance(s, Circle) and s.fill is not None and s.radius > 10 for s in scene.shapes) == 6
     assert sum(isinstance(s, Line) for s in scene.shapes) == 1
     assert not any(isinstance(s, Line) for s in env.scene(state, last_action=env.text_to_action("e7")).shapes)
     assert env.scene(state, last_action=793).shapes == env.scene(state).shapes

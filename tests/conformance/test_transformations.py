@@ -1,4 +1,4 @@
-"""What works under ``jnp.where`` works under a vmapped ``cond`` and ``switch``, in nested vmaps and in vmapped scans."""
+"""What works under ``jnp.where`` works under a vmapped ``cond`` and ``switch``, in nested vmaps, in vmapped scans."""
 
 import functools
 

@@ -40,7 +40,7 @@ def test_other_numbers_are_refused(number):
         ("1 > 2", "12>7"),
         ("1>", "12>7"),
         ("²>1", "12>7"),
-        ("End", "end, accept, decline"),
+        ("the end", "end, accept, decline"),
         ("", "12>7"),
     ],
 )

@@ -1,0 +1,61 @@
+"""What all texts have in common: how they are read, and how errors quote them.
+
+One rule for every game's actions and positions: upper and lower case, space around the text and line ends are forgiven,
+and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from typing import Any
+
+_MOST = 80  # characters of a quoted value
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,8}")
+
+
+def clean(text: Any, what: str) -> str:
+    """The text in lower case without space and line ends around it. Raises: TypeError for what is no text.
+
+    Args: what: what is read, with its article ("a move").
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is read from a text, not from {type(text).__name__}")
+    text = text.strip()
+    return text.lower() if text.isascii() else text  # other letters may turn into letters of ours
+
+
+def whole(text: str) -> int | None:
+    """The integer that a text is in its usual form (no -0, no leading zeros, up to 9 digits); else None."""
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def require_fields(text: str, names: tuple[str, ...], given: Any) -> list[str]:
+    """The fields of a position, which single spaces separate. Raises: ValueError naming them where the number differs.
+
+    Args: text: cleaned; given: the text as it came, for the message.
+    """
+    fields = text.split(" ")
+    if len(fields) != len(names):
+        raise ValueError(
+            f"a position has {len(names)} fields separated by single spaces ({', '.join(names)}), "
+            f"not {len(fields)}: {quoted(given)}"
+        )
+    return fields
+
+
+def quoted(value: Any) -> str:
+    """The value as an error shows it: its ``repr``, cut to 80 characters with the length of what was given."""
+    if isinstance(value, (str, bytes)) and len(value) > _MOST:
+        return f"{value[:_MOST]!r}... ({len(value):,} characters)"
+    if isinstance(value, int) and value.bit_length() > 4 * _MOST:  # Python refuses to write out the largest
+        return f"an integer of {value.bit_length():,} bits"
+    text = _SHORT.repr(value) if isinstance(value, (list, tuple, dict)) else repr(value)
+    if len(text) <= _MOST:
+        return text
+    return f"{text[:_MOST]}..." + (f" ({len(value):,} elements)" if hasattr(value, "__len__") else "")
+
+
+_SHORT = reprlib.Repr()  # of containers, whose whole repr may take long
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _MOST
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = _MOST
