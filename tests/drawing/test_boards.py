@@ -113,7 +113,7 @@ def test_frames_have_even_sizes(drawn, scale):
 def test_rendered_frames_are_large_enough_for_video(drawn):
     env, state, scene = drawn
     frame = Renderer(env, "rgb_array").render(state, None)
-    assert min(frame.shape[:2]) >= 390
+    assert min(frame.shape[:2]) >= 320
     assert frame.shape[1] >= 2 * scene.width - 1
 
 
