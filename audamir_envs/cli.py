@@ -21,12 +21,21 @@ COMMANDS = {
     "list": "environments, their options and agents",
     "play": "play against agents in the terminal",
     "evaluate": "let agents play each other and report the score",
+    "view": "write a recorded game as a page that works from disk",
+    "serve": "open the page to play, replay and look into games",
     "ladder": "rate all levels of an environment",
     "solve": "solve a small game exactly",
     "bench": "measure speed, beside that of other suites",
 }
 GROUP = "audamir.commands"
-EXTRAS = {"tensorboardX": "train", "matplotlib": "train", "optax": "train", "pgx": "pgx"}  # what installs the package
+EXTRAS = {  # what installs the package
+    "tensorboardX": "train",
+    "matplotlib": "train",
+    "optax": "train",
+    "pgx": "pgx",
+    "starlette": "web",
+    "uvicorn": "web",
+}
 
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
 

@@ -107,8 +107,9 @@ def board_text(state: State, last_action: int | None = None) -> str:
 def places(state: State) -> Places:
     """Every cell, and the moves as piece and landing cell: a copy once for each piece that can be copied there."""
     cells = BoardPicture(BOARD, lines=1).places()
+    colours = tuple(_PIECES["x" if seat == int(state.game.first_seat) else "o"][0] for seat in range(2))
     if bool(state.terminated):
-        return Places(cells)
+        return Places(cells, colours=colours)
     own = to_bool(state.game.own)
     moves: list[Move] = []
     for action in np.flatnonzero(np.asarray(state.legal_action_mask)[:PASS]).tolist():
@@ -118,4 +119,4 @@ def places(state: State) -> Places:
         else:
             near = [int(cell) for cell in BOARD.neighbours[target] if cell >= 0 and own[cell]]
             moves += [Move(action, (cell, target)) for cell in near]
-    return Places(cells, tuple(moves))
+    return Places(cells, tuple(moves), colours)

@@ -39,3 +39,4 @@ class Places:
 
     places: tuple[Place, ...] = ()
     moves: tuple[Move, ...] = ()
+    colours: tuple[str, ...] = ()  # of each seat in the picture

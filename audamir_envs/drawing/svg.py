@@ -19,12 +19,13 @@ def to_svg(scene: Scene) -> str:
     if scene.title:
         lines.append(f"<title>{escape(scene.title)}</title>")
     lines.append(f'<rect width="100%" height="100%" fill="{scene.background}"/>')
-    lines.extend(_element(shape) for shape in scene.shapes)
+    lines.extend(element(shape) for shape in scene.shapes)
     lines.append("</svg>")
     return "\n".join(lines) + "\n"
 
 
-def _element(shape: Shape) -> str:
+def element(shape: Shape) -> str:
+    """One shape as an SVG element. Raises: TypeError for a shape that no scene has."""
     match shape:
         case Polygon():
             points = " ".join(f"{_number(x)},{_number(y)}" for x, y in shape.points)

@@ -337,7 +337,8 @@ def places(state: State) -> Places:
     )
     attacks = np.argwhere(_attacks(state)).tolist()
     count = len(tiles)
-    return Places(tiles, tuple(Move(i * count + j, (i, j), at=_between(layout, i, j)) for i, j in attacks))
+    moves = tuple(Move(i * count + j, (i, j), at=_between(layout, i, j)) for i, j in attacks)
+    return Places(tiles, moves, SEATS[: state.game.reserve.shape[0]])
 
 
 def _disc(x: float, y: float, radius: float) -> tuple[Point, ...]:

@@ -37,7 +37,9 @@ def places(state: State) -> Places:
     board = rules.tables_of(state.game).board
     cells = BoardPicture(board, lines=2).places()
     legal = [] if bool(state.terminated) else np.flatnonzero(np.asarray(state.legal_action_mask)[: board.size]).tolist()
-    return Places(cells, tuple(Move(cell, (cell,)) for cell in legal))
+    black = int(state.game.black_seat)
+    colours = tuple(_STONES[rules.BLACK if seat == black else rules.WHITE][0] for seat in range(2))
+    return Places(cells, tuple(Move(cell, (cell,)) for cell in legal), colours)
 
 
 def board_text(state: State, last_action: int | None = None) -> str:

@@ -1,0 +1,36 @@
+// The page: its parts, and which of them is seen.
+
+import { ask } from "./api.js";
+import { button, html } from "./element.js";
+import { Play } from "./play.js";
+import { Records } from "./records.js";
+import { Runs } from "./runs.js";
+
+const main = document.querySelector("main");
+const nav = document.querySelector("nav");
+
+const about = await ask("about");
+const play = new Play(about, document.querySelector("dialog"));
+const records = new Records(about, async (table) => {
+  await play.begin(table);
+  show("Play");
+});
+const parts = [["Play", play], ["Records", records]];
+if (about.runs.length) parts.push(["Training", new Runs(about)]);
+
+function show(name) {
+  for (const [title, part] of parts) {
+    part.element.hidden = title !== name;
+    part.shown?.(title === name);
+  }
+  for (const tab of nav.children) {
+    if (tab.textContent === name) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
+  }
+}
+
+nav.append(...parts.map(([title]) => button(title, () => show(title))));
+main.append(...parts.map(([, part]) => part.element));
+show(about.runs.length ? "Training" : about.records.length ? "Records" : "Play");
+await play.resume();
+document.body.dataset.ready = "yes";
