@@ -13,6 +13,7 @@ from audamir_envs.bridges.registration import register as _register
 if TYPE_CHECKING:
     from audamir_envs.agents.loading import make_agent
     from audamir_envs.autoreset import AutoReset, AutoResetState, auto_reset
+    from audamir_envs.compilation import enable_compilation_cache
     from audamir_envs.core import Environment, State
     from audamir_envs.registry import ids, make
     from audamir_envs.sampling import sample_legal
@@ -25,6 +26,7 @@ __all__ = [
     "Environment",
     "State",
     "auto_reset",
+    "enable_compilation_cache",
     "ids",
     "make",
     "make_agent",
@@ -37,6 +39,7 @@ _PLACES = {
     "Environment": "core",
     "State": "core",
     "auto_reset": "autoreset",
+    "enable_compilation_cache": "compilation",
     "ids": "registry",
     "make": "registry",
     "make_agent": "agents.loading",

@@ -9,13 +9,18 @@ for what the user can mend, which is printed in one line.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
+import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any, NoReturn
+
+from audamir_envs import streams
 
 COMMANDS = {
     "list": "environments, their options and agents",
@@ -28,6 +33,7 @@ COMMANDS = {
     "bench": "measure speed, beside that of other suites",
 }
 GROUP = "audamir.commands"
+NO_CACHE = "--no-cache"
 EXTRAS = {  # what installs the package
     "tensorboardX": "train",
     "matplotlib": "train",
@@ -38,45 +44,92 @@ EXTRAS = {  # what installs the package
 }
 
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
+_MOST = 2000  # characters of an error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line (default: the process's own) and returns its exit code.
 
     0: done; 1: something failed that is not the user's doing; 2: bad input; 130: interrupted. Errors are one line on
-    stderr; with AUDAMIR_TRACEBACK=1 in the environment the exception is raised instead.
+    stderr; with AUDAMIR_TRACEBACK=1 in the environment the traceback is printed instead (raised, where arguments are
+    given).
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is not None:
+        return _guarded(lambda: _dispatch(list(arguments)))
+    return process(lambda: _dispatch(sys.argv[1:], process=True))
+
+
+def process(run: Callable[[], int | None]) -> int:
+    """The whole of a process: what ``main`` promises of exit codes and errors, whatever ``run`` does.
+
+    Standard streams that are closed or cannot print a character, Ctrl-C at any moment and a reader that leaves are seen
+    to. ``run`` returns an exit code or None.
+    """
+    interrupts = streams.Interrupts()
+    interrupts.watch()
+    streams.prepare()
     try:
-        code = _dispatch(words)
-        sys.stdout.flush()  # here, so that a closed pipe is noticed while it can be handled
+        code = _guarded(run, interrupts)
+    except Exception:  # AUDAMIR_TRACEBACK=1
+        traceback.print_exc()
+        code = FAILURE
+    streams.finish()
+    if (
+        interrupts.seen
+    ):  # native threads may be at work still, and Python's own end would pull the floor from under them
+        streams.leave(code)
+    return code
+
+
+def _guarded(run: Callable[[], int | None], interrupts: streams.Interrupts | None = None) -> int:
+    try:
+        try:
+            code = run() or 0
+        except SystemExit as error:  # argparse: --help or bad arguments
+            code = error.code if isinstance(error.code, int) else 0 if error.code is None else BAD_INPUT
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, so that a closed pipe is noticed while it can be handled
         return code
-    except SystemExit as error:  # argparse: --help or bad arguments
-        return error.code if isinstance(error.code, int) else BAD_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output (head, say) has left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:
+            streams.silence(sys.stdout)
         return 0
     except Exception as error:
+        if interrupts is not None and interrupts.seen:  # what was interrupted made something else of it
+            return INTERRUPTED
         if os.environ.get("AUDAMIR_TRACEBACK") == "1":
             raise
-        expected = isinstance(error, (ValueError, OSError, ModuleNotFoundError))
-        text = " ".join(str(error).split()) or type(error).__name__
-        if isinstance(error, OSError) and error.filename and error.strerror:  # without the number in Python's own text
-            text = f"{error.filename}: {error.strerror}"
-        if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
-            text = f"this needs {error.name}: pip install {error.name}, or audamir-envs[{EXTRAS[error.name]}]"
-        kind = "" if expected else f"{type(error).__name__}: "
-        hint = "" if expected else " (AUDAMIR_TRACEBACK=1 shows where)"
-        print(f"audamir: error: {kind}{text}{hint}", file=sys.stderr)
-        return BAD_INPUT if expected else FAILURE
+        streams.say(f"audamir: error: {_message(error)}")
+        return BAD_INPUT if _expected(error) else FAILURE
 
 
-def _dispatch(words: list[str]) -> int:
+def _expected(error: Exception) -> bool:
+    return isinstance(error, (ValueError, OSError, ModuleNotFoundError))
+
+
+def _message(error: Exception) -> str:
+    """One line."""
+    text = " ".join(str(error)[: 2 * _MOST].split()) or type(error).__name__
+    if isinstance(error, OSError) and error.strerror:  # without the number in Python's own text
+        text = f"{os.fspath(error.filename)}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
+        text = f"this needs {error.name}: pip install {error.name}, or audamir-envs[{EXTRAS[error.name]}]"
+    if len(text) > _MOST:
+        text = f"{text[:_MOST]}…"
+    return text if _expected(error) else f"{type(error).__name__}: {text} (AUDAMIR_TRACEBACK=1 shows where)"
+
+
+def _dispatch(words: list[str], process: bool = False) -> int:
+    cached = process and NO_CACHE not in words and not {"-h", "--help"} & set(words)
+    words = [word for word in words if word != NO_CACHE]
     plugins = {} if words and words[0] in COMMANDS else {point.name: point for point in _entry_points()}
     if words and words[0] in plugins:
-        return plugins[words[0]].load()(words[1:]) or 0
+        with streams.waiting("starting"):
+            command = plugins[words[0]].load()
+            _keep_programs(cached)
+        return command(words[1:]) or 0
     parser = Parser(
         prog="audamir",
         description="Three territory games for reinforcement learning.",
@@ -87,7 +140,8 @@ def _dispatch(words: list[str]) -> int:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     for name, summary in COMMANDS.items():
         if words[:1] == [name]:
-            module: Any = importlib.import_module(f"audamir_envs.commands.{name}")
+            with streams.waiting("starting"):
+                module: Any = importlib.import_module(f"audamir_envs.commands.{name}")
             command = commands.add_parser(
                 name,
                 help=summary,
@@ -110,14 +164,25 @@ def _dispatch(words: list[str]) -> int:
         commands.choices[known.command].error(f"unrecognized arguments: {' '.join(left)}")
     if left:
         known.agents = [*known.agents, *left]
+    with streams.waiting("starting"):
+        _keep_programs(cached and known.command != "list")  # which compiles nothing
     return known.run(known) or 0
+
+
+def _keep_programs(cached: bool) -> None:
+    if cached:
+        from audamir_envs.compilation import enable_compilation_cache
+
+        enable_compilation_cache()
 
 
 EPILOG = """\
 example:
   audamir evaluate colony-v0 strong normal --games 100
 
-Each command has its own --help. Options of an environment are given by -o NAME=VALUE (audamir list ENV shows them)."""
+Each command has its own --help. Options of an environment are given by -o NAME=VALUE (audamir list ENV shows them).
+Compiled programs are kept in the user's cache folder (or AUDAMIR_CACHE), so that the second start is quick; --no-cache,
+anywhere on the line, neither takes nor keeps any. AUDAMIR_TRACEBACK=1 shows where an error comes from."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -125,7 +190,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Prints the line and exits with 2."""
-        self.exit(BAD_INPUT, f"{self.prog}: error: {' '.join(message.split())} (see {self.prog} --help)\n")
+        line = " ".join(message[: 2 * _MOST].split())
+        line = line if len(line) <= _MOST else f"{line[:_MOST]}…"
+        self.exit(BAD_INPUT, f"{self.prog}: error: {line} (see {self.prog} --help)\n")
 
 
 def _entry_points() -> list[metadata.EntryPoint]:
@@ -135,11 +202,22 @@ def _entry_points() -> list[metadata.EntryPoint]:
 def _summary(point: metadata.EntryPoint) -> str:
     """The first line of the command's docstring, or where it comes from: a broken one must not break our help."""
     try:
-        text = (inspect.getdoc(point.load()) or "").partition("\n")[0].rstrip(".")
+        text = (_docstring(point) or "").partition("\n")[0].rstrip(".")
     except Exception:
         text = ""
     text = text or f"from {point.dist.name if point.dist else point.module}"
     return (text[0].lower() + text[1:]).replace("%", "%%")
+
+
+def _docstring(point: metadata.EntryPoint) -> str | None:
+    """A function's docstring, from its source where its module is not loaded yet: that may take seconds."""
+    if point.module not in sys.modules:
+        spec = importlib.util.find_spec(point.module)
+        source = spec.loader.get_source(point.module) if spec and hasattr(spec.loader, "get_source") else None  # type: ignore[union-attr]
+        for node in ast.parse(source or "").body:
+            if isinstance(node, ast.FunctionDef) and node.name == point.attr:
+                return ast.get_docstring(node)
+    return inspect.getdoc(point.load())
 
 
 def _version() -> str:

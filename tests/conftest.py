@@ -1,6 +1,8 @@
 """Every test runs under strict dtype promotion, without implicit rank promotion, on two CPU devices."""
 
 import os
+import shutil
+import tempfile
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
@@ -9,7 +11,11 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import jax
 import pytest
 
+from audamir_envs import compilation
+
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+_OWN: list[str] = []  # the folder of compiled programs, in the process that has made it
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -20,6 +26,22 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if all(word in config.option.markexpr for word in ("not slow", "not frameworks")):
         os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
+    if "AUDAMIR_CACHE" not in os.environ:  # the workers and the programs that tests start inherit it
+        _OWN.append(tempfile.mkdtemp(prefix="audamir-tests-"))
+        os.environ["AUDAMIR_CACHE"] = _OWN[0]
+    compilation.enable_compilation_cache()  # what one worker has compiled the others need not
+
+
+def pytest_unconfigure() -> None:
+    """Removes what was compiled: another run may be of other code."""
+    for folder in _OWN:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _share_programs():
+    yield
+    compilation.exchange()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import importlib
 import inspect
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -17,7 +18,9 @@ from audamir_envs import registry
 from audamir_envs.agents.base import Agent, BatchAgent, RandomAgent
 from audamir_envs.agents.callable import from_callable
 from audamir_envs.core import Environment
+from audamir_envs.messages import quoted
 
+_FILE = ".safetensors"
 LEARNED = ("zero", "zero-policy")  # names of shipped policies in every game
 
 
@@ -74,14 +77,13 @@ def make_agent(env_or_id: Environment | str, name: str | os.PathLike[str], /, **
         return agent
     if name in LEARNED or is_path(name) or name in _shipped(env_id):
         return _levels().load(env_or_id, name, **settings)
-    raise ValueError(
-        f"unknown agent {name!r} for {env_id}: use {', '.join(agent_names(env_id))}, or a path to a .safetensors file"
-    )
+    known = ", ".join(agent_names(env_id))
+    raise ValueError(f"unknown agent {quoted(name)} for {env_id}: use {known}, or a path to a {_FILE} file")
 
 
 def is_path(name: str) -> bool:
     """Whether a name means a checkpoint file rather than a level."""
-    return name.endswith(".safetensors") or os.sep in name or os.path.isfile(name)
+    return name.endswith(_FILE) or os.sep in name or os.path.isfile(name)
 
 
 def load_agent_text(env_or_id: Environment | str, text: str) -> Agent:
@@ -92,60 +94,93 @@ def load_agent_text(env_or_id: Environment | str, text: str) -> Agent:
     """
     module, colon, attribute = text.partition(":")
     dotted = re.fullmatch(r"\w+(\.\w+)*", module) and re.fullmatch(r"[A-Za-z_][\w.]*", attribute)
-    if colon and dotted and not os.path.isfile(text):
+    if colon and dotted and not attribute.endswith(_FILE) and not os.path.isfile(text):
         if module in agent_names(env_or_id):
-            raise ValueError(f"agent {text!r}: {attribute!r} is not written as setting=value")
+            raise ValueError(f"agent {quoted(text)}: {quoted(attribute)} is not written as setting=value")
         return _load_function(text, module, attribute)
     return load_level_text(env_or_id, text)
 
 
 def load_level_text(env_or_id: Environment | str, text: str) -> Agent:
     """``load_agent_text`` without functions. Raises: ValueError."""
-    name, settings = (text, {}) if os.path.isfile(text) else parse_agent(text)
+    name, settings = parse_agent(text)
     try:
         return make_agent(env_or_id, name, **settings)
     except ValueError as error:  # of a setting's value: it does not know which of two agents it is about
         if settings and type(error) is ValueError and "agent " not in str(error):
-            raise ValueError(f"agent {text!r}: {error}") from error
+            raise ValueError(f"agent {quoted(text)}: {error}") from error
         raise
 
 
 def _load_function(text: str, module: str, attribute: str) -> Agent:
     try:
-        found: Any = importlib.import_module(module)
+        found = _import(module)
     except ModuleNotFoundError as error:
-        raise ValueError(f"agent {text!r}: {error}") from error
+        raise ValueError(f"agent {quoted(text)}: {error}") from error
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise ValueError(f"agent {text!r}: {module} has no {attribute!r}")
+            raise ValueError(f"agent {quoted(text)}: {module} has no {attribute!r}")
         found = getattr(found, part)
     if hasattr(found, "act") and not isinstance(found, type):
         return found
     if not callable(found) or isinstance(found, type):
-        raise ValueError(f"agent {text!r}: {attribute} is neither a function nor an agent")
+        raise ValueError(f"agent {quoted(text)}: {attribute} is neither a function nor an agent")
     try:
         return from_callable(found, name=text)
     except TypeError as error:
-        raise ValueError(f"agent {text!r}: {error}") from None
+        raise ValueError(f"agent {quoted(text)}: {error}") from None
+
+
+def _import(module: str) -> Any:
+    """A module that is installed or lies in the working folder, which is on the path for this import alone.
+
+    It stands behind everything installed: a file there cannot take another module's place. Raises: ImportError.
+    """
+    folder = os.getcwd()
+    sys.path.append(folder)
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(module)
+    finally:
+        for place in reversed(range(len(sys.path))):  # the last: it may have been there before, and the module may add
+            if sys.path[place] == folder:
+                del sys.path[place]
+                break
 
 
 def parse_agent(text: str) -> tuple[str, dict[str, Any]]:
     """Splits ``name:setting=value,setting=value`` into the name and its settings (numbers and booleans converted).
 
+    Colons in the path of a file (``run:2/zero.safetensors``, ``C:\\levels\\zero.safetensors``) belong to the name.
     Raises: ValueError that says where the text is wrong.
     """
-    name, colon, rest = text.partition(":")
+    name, colon, rest = _split(text)
     settings: dict[str, Any] = {}
     if not name or (colon and not rest):
-        raise ValueError(f"agent {text!r} is not written as name or name:setting=value,...")
+        raise ValueError(f"agent {quoted(text)} is not written as name or name:setting=value,...")
     for part in rest.split(",") if colon else ():
         setting, equals, value = part.partition("=")
         if not equals or not setting.isidentifier() or not value:
-            raise ValueError(f"agent {text!r}: {part!r} is not written as setting=value")
+            raise ValueError(f"agent {quoted(text)}: {quoted(part)} is not written as setting=value")
         if setting in settings:
-            raise ValueError(f"agent {text!r} gives {setting} twice")
+            raise ValueError(f"agent {quoted(text)} gives {setting} twice")
         settings[setting] = _value(value)
     return name, settings
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """(name, colon, settings): the longest name that is a file, or ends as one; else up to the first colon."""
+    ends = [place for place, letter in enumerate(text) if letter == ":"]
+    if len(ends) <= 100:  # every colon costs a look at the disk, and no path has more
+        for end in (len(text), *reversed(ends)):
+            if os.path.isfile(text[:end]):
+                return text[:end], text[end : end + 1], text[end + 1 :]
+    for end in (len(text), *reversed(ends)):
+        if text.endswith(_FILE, 0, end):
+            return text[:end], text[end : end + 1], text[end + 1 :]
+    drive = re.match(r"[A-Za-z]:[\\/]", text)
+    end = text.find(":", drive.end()) if drive else text.find(":")
+    return (text, "", "") if end < 0 else (text[:end], ":", text[end + 1 :])
 
 
 def _value(text: str) -> Any:

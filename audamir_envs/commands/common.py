@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -42,12 +41,6 @@ def make_environment(arguments: argparse.Namespace) -> Environment:
             raise ValueError(f"{arguments.env} has no option {name!r}: its options are {', '.join(known)}")
         options[name] = known[name].parse(name, value)
     return registry.make(arguments.env, **options)
-
-
-def allow_local_modules() -> None:
-    """Lets ``module:function`` find modules in the working directory, as ``python -m`` does."""
-    if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
 
 
 def whole(least: int) -> Callable[[str], int]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import TYPE_CHECKING
 
-from audamir_envs import arena
 from audamir_envs.commands import common
 from audamir_envs.files import write_result
+
+if TYPE_CHECKING:
+    from audamir_envs.arena import Evaluation
 
 EXAMPLE = "audamir evaluate colony-v0 strong normal --games 100 --opening-plies 2 -o board=61 --json out.json"
 
@@ -26,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plays, prints and writes. Raises: ValueError, OSError."""
-    common.allow_local_modules()
+    from audamir_envs import arena  # not before the words have been read: it takes a second or more
+
     common.check_writable(arguments.json)
     env = common.make_environment(arguments)
     with common.progress_bar(env.id) as progress:
@@ -39,9 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def report(result: arena.Evaluation) -> None:
+def report(result: Evaluation) -> None:
     """Prints the result's tables."""
-    options = " ".join(f"{name}={arena.plain(value)}" for name, value in result.options.items())
+    from audamir_envs.arena import plain
+
+    options = " ".join(f"{name}={plain(value)}" for name, value in result.options.items())
     rows = []
     for agent in result.agents:
         shared = result.games - result.wins[agent] - result.losses[agent]

@@ -8,10 +8,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from typing import TYPE_CHECKING
 
-from audamir_envs import arena
 from audamir_envs.commands import common
 from audamir_envs.files import write_result
+
+if TYPE_CHECKING:
+    from audamir_envs.arena import Ladder
 
 EXAMPLE = "audamir ladder colony-v0 weak normal strong --games 40 --opening-plies 2 --json out.json --plot out.png"
 
@@ -26,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plays, prints and writes. Raises: ValueError, OSError, ModuleNotFoundError."""
-    common.allow_local_modules()
+    from audamir_envs import arena  # not before the words have been read: it takes a second or more
+
     common.check_writable(arguments.json)
     common.check_writable(arguments.plot)
     if arguments.plot:
@@ -46,8 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def report(result: arena.Ladder) -> None:
+def report(result: Ladder) -> None:
     """Prints the result's tables."""
+    from audamir_envs.arena import plain
+
     header = ["agent", "rating", "95 % interval", "score %", "games"]
     rows = []
     for agent in result.agents:
@@ -59,7 +65,7 @@ def report(result: arena.Ladder) -> None:
         rows.append(row)
     if result.openskill:
         header.append("openskill")
-    options = " ".join(f"{name}={arena.plain(value)}" for name, value in result.options.items())
+    options = " ".join(f"{name}={plain(value)}" for name, value in result.options.items())
     common.print_table(f"{result.env} ({options}): {result.games} games", header, rows)
     if result.against:
         rows = [

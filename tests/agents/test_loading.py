@@ -62,6 +62,13 @@ def test_unknown_names():
         ("zero:simulations=64", ("zero", {"simulations": 64})),
         ("a:b=0.5,c=true,d=False,e=word,f=-3", ("a", {"b": 0.5, "c": True, "d": False, "e": "word", "f": -3})),
         ("runs/c1.safetensors:simulations=8", ("runs/c1.safetensors", {"simulations": 8})),
+        ("run:2/zero.safetensors:simulations=2", ("run:2/zero.safetensors", {"simulations": 2})),
+        ("run:2/zero.safetensors", ("run:2/zero.safetensors", {})),
+        ("C:zero.safetensors", ("C:zero.safetensors", {})),
+        (r"C:\levels\zero.safetensors:noise=1", (r"C:\levels\zero.safetensors", {"noise": 1})),
+        (r"C:\levels\zero:noise=1", (r"C:\levels\zero", {"noise": 1})),
+        ("C:/levels/zero", ("C:/levels/zero", {})),
+        ("a.safetensors:b.safetensors:c=d:e", ("a.safetensors:b.safetensors", {"c": "d:e"})),
     ],
 )
 def test_texts(text, expected):
@@ -72,6 +79,22 @@ def test_texts(text, expected):
 def test_bad_texts(text):
     with pytest.raises(ValueError, match="is not written as"):
         parse_agent(text)
+
+
+def test_colons_of_a_file_that_is_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run:2").mkdir()
+    for name in ("run:2/level", "a:b=1", "a:b"):
+        (tmp_path / name).write_text("")
+        assert parse_agent(name) == (name, {})
+        assert parse_agent(f"{name}:c=1") == (name, {"c": 1})
+
+
+def test_long_texts_are_quoted_short():
+    for text in ("x" * 10**6, "weak:" + "y" * 10**6, "weak:no:" + "z" * 10**6, ":" * 10**5):
+        with pytest.raises(ValueError, match=r"characters\)") as refused:
+            load_agent_text("tally-v0", text)
+        assert len(str(refused.value)) < 500
 
 
 def test_a_setting_is_given_once_and_is_no_argument_of_the_function():
