@@ -11,8 +11,6 @@ import contextlib
 import socket
 from pathlib import Path
 
-from audamir_envs.commands import common
-
 EXAMPLE = "audamir serve --agent zero:simulations=256 --port 8000 runs/c1"
 
 
@@ -37,7 +35,6 @@ def run(arguments: argparse.Namespace) -> int:
     from audamir_envs.web.runs import METRICS
     from audamir_envs.web.thinking import Levels
 
-    common.allow_local_modules()
     runs = [path for path in arguments.paths if path.is_dir()]
     for folder in runs:
         if not (folder / METRICS).is_file():
