@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from audamir_training.games import variants
-from audamir_training.ppo import PPO, schedule
+from audamir_training.learning import cosine
+from audamir_training.ppo import PPO
 from tiny_ppo import TINY_PPO
 from tiny_run import advanced, copied, mesh_of
 
@@ -167,7 +168,7 @@ def test_settings_that_do_not_fit_are_refused() -> None:
 
 
 def test_schedules_fall_by_half_a_cosine() -> None:
-    values = [float(schedule(1.0, 0.2, 100, jnp.int32(at))) for at in (0, 50, 100, 1000)]
+    values = [float(cosine(1.0, 0.2, 100, jnp.int32(at))) for at in (0, 50, 100, 1000)]
     np.testing.assert_allclose(values, [1.0, 0.6, 0.2, 0.2], atol=1e-6)
 
 

@@ -248,7 +248,11 @@ def test_the_loss_is_that_of_its_definition(samples) -> None:
     network = TileNetwork(TileConfig(channels=4, blocks=1, pairs=2))
     parameters = random_parameters(network)
     weights = ppo_losses.LossWeights(value=0.5, clip=0.2)
-    total, parts = jax.jit(lambda p, s: ppo_losses.loss(network, p, s, weights, jnp.float32(0.1)))(parameters, samples)
+
+    def apply(parameters, observation):
+        return network.apply({"params": parameters}, observation)
+
+    total, parts = jax.jit(lambda p, s: ppo_losses.loss(apply, p, s, weights, jnp.float32(0.1)))(parameters, samples)
     said = jax.jit(network.apply)({"params": parameters}, samples.observation)
     policy, entropy, value = 0.0, 0.0, 0.0
     for i in range(4):

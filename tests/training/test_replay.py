@@ -11,14 +11,14 @@ from audamir_training import replay as replays
 CELLS = 2
 
 
-def plies(rows: list[list[dict]]) -> replays.Replay:
+def plies(rows: list[list[dict]]) -> replays.Plies:
     """[time][lane] of facts; what is left out is nothing special."""
 
     def field(name: str, default, dtype) -> np.ndarray:
         return np.asarray([[cell.get(name, default) for cell in row] for row in rows], dtype)
 
     shape = (len(rows), len(rows[0]))
-    return replays.Replay(
+    return replays.Plies(
         game={"id": field("id", 0, np.int32)},
         slot_action=np.zeros((*shape, 3), np.int16),
         slot_weight=np.zeros((*shape, 3), np.float16),
@@ -32,8 +32,6 @@ def plies(rows: list[list[dict]]) -> replays.Replay:
         ownership=field("ownership", [0] * CELLS, np.int8),
         target=np.zeros(shape, np.float32),
         ready=np.zeros(shape, np.bool_),
-        cursor=None,
-        filled=None,
     )
 
 
@@ -42,7 +40,7 @@ def ring(length: int, lanes: int) -> replays.Replay:
 
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
-def settled(replay: replays.Replay, new: replays.Replay, window: int, root_share: float) -> replays.Replay:
+def settled(replay: replays.Replay, new: replays.Plies, window: int, root_share: float) -> replays.Replay:
     return replays.settle(replays.append(replay, new), window, root_share)
 
 

@@ -14,72 +14,17 @@ from audamir_training import metrics, storage
 from audamir_training.display import Display
 from audamir_training.runs import BEST, LEARNER, STATE, Run
 from audamir_training.settings import RunSettings
+from counting_run import Counting, sitting
 from tiny_run import TINY
 
-from audamir_envs import files
 from audamir_envs.learned.checkpoints import CheckpointError
-
-
-class Counting:
-    """An algorithm whose state is a few numbers, to test runs alone."""
-
-    name = "counting"
-    settings = TINY
-
-    def __init__(self, interrupt_at: int = -1) -> None:
-        self.interrupt_at = interrupt_at
-
-    def start(self):
-        return {"n": np.int32(0), "weights": np.zeros(3, np.float32)}
-
-    def place(self, state):
-        return state
-
-    def iterate(self, state):
-        number = int(state["n"]) + 1
-        if number == self.interrupt_at:
-            signal.raise_signal(signal.SIGTERM)
-        rng = np.random.default_rng(number)
-        weights = state["weights"] + rng.normal(size=3).astype(np.float32)
-        return {"n": np.int32(number), "weights": weights}, {"loss": np.float32(1 / number)}
-
-    def iteration(self, state):
-        return int(state["n"])
-
-    def positions(self, state):
-        return 10 * int(state["n"])
-
-    def learner(self, state):
-        return dict(state)
-
-    def with_learner(self, state, learner):
-        return state | learner
-
-    def player(self, state):
-        return state["weights"]
-
-    def match(self, opponent, games):
-        return lambda parameters, key: (np.full(games, 0.75), np.zeros(games, bool))
-
-    def export(self, path, parameters, facts):
-        files.write_text(path, json.dumps(facts))
-
-    def summary(self, means):
-        return {"loss": f"{means['loss']:.3f}"}
-
-
-def sitting(folder, algorithm, origin=None, **changes) -> tuple[Run, int]:
-    settings = RunSettings(minutes=1.0, log_seconds=0.0, evaluate_minutes=0.0, opponents="random")
-    settings = dataclasses.replace(settings, **changes)
-    run = Run(algorithm, settings, folder, Display("test", 1.0, quiet=True), {"env": "x"}, origin)
-    return run, run.go()
 
 
 def test_a_run_ends_with_its_minutes_and_says_so(tmp_path) -> None:
     _, code = sitting(tmp_path, Counting(), evaluate_minutes=1e-9, iterations=5)
     assert code == 0
     facts = storage.read_facts(tmp_path / STATE)
-    assert facts["algorithm"] == "counting"
+    assert facts["algorithm"] == "alphazero"
     assert facts["settings"] == dataclasses.asdict(TINY)
     assert facts["progress"]["best_score"] == 0.75
     lines = metrics.read(tmp_path)

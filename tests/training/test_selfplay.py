@@ -56,7 +56,8 @@ def test_a_scripted_level_moves_legally(env_id: str) -> None:
     run = AlphaZero(settings, mesh_of(1))
     variant = run.variants[0]
     keys = jax.random.split(jax.random.key(2), 8)
-    lanes = selfplay.Lanes(selfplay.begin(variant, 3, keys), jnp.zeros(8, jnp.int32), jnp.arange(8, dtype=jnp.int32))
+    number, nobody = jnp.arange(8, dtype=jnp.int32), jnp.full(8, -1, jnp.int32)
+    lanes = selfplay.Lanes(selfplay.begin(variant, 3, keys), jnp.zeros(8, jnp.int32), number, nobody)
     action, its = selfplay.with_level(variant, run.play_settings, run.level, lanes, jnp.full(8, -1, jnp.int32), keys)
     legal = np.asarray(jax.vmap(variant.env.legal_actions)(lanes.game))
     action, its = np.asarray(action), np.asarray(its)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import difflib
+import importlib
+import os
+import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +17,7 @@ from typing import Any
 from audamir_envs import registry
 from audamir_envs.agents.loading import parse_agent
 from audamir_envs.cli import Parser
-from audamir_training import games, presets
+from audamir_training import algorithms, games, presets
 from audamir_training.settings import AlphaZeroSettings, PPOSettings, RunSettings
 
 _NOT_FLAGS = ("env",)  # given by position
@@ -23,7 +28,7 @@ _BOTH = "AlphaZero and PPO"
 def train(arguments: Sequence[str]) -> int:
     """Train a level by self-play, or go on with a run.
 
-    Returns: 0; 130 or 143 after SIGINT or SIGTERM (the state is saved then too).
+    Returns: 0; 129, 130 or 143 after SIGHUP, SIGINT or SIGTERM (the state is saved then too).
     Raises: ValueError for settings that are not valid; CheckpointError, ValueError, OSError as ``runs.Run.go``.
     """
     parser = _parser(
@@ -31,12 +36,16 @@ def train(arguments: Sequence[str]) -> int:
     )
     parser.usage = "audamir train [-h] [--preset {quick,small,full}] --out DIR [--SETTING VALUE ...] ENV"
     parser.add_argument("env", metavar="ENV", help=f"one of {', '.join(games.learnable())}")
+    parser.add_argument("--algorithm", choices=tuple(algorithms.SETTINGS), help="default: the game's own")
     parser.add_argument("--preset", choices=presets.NAMES, help="settings to start from (default: small)")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the run's folder")
     parser.add_argument(
         "--learner", type=Path, metavar="FILE", help="start from another run's learner.safetensors; its replay refills"
     )
     parser.add_argument("--quiet", action="store_true", help="show nothing while training")
+    parser.add_argument(
+        "--tracker", metavar="MODULE:FUNCTION", help="hands the numbers on to a program of yours (docs/training.md)"
+    )
     distributed = parser.add_argument_group("several processes; what is not given comes from the cluster's environment")
     distributed.add_argument("--distributed", action="store_true", help="join the other processes of the run")
     distributed.add_argument("--coordinator", metavar="HOST:PORT", help="address of the first process")
@@ -45,19 +54,33 @@ def train(arguments: Sequence[str]) -> int:
     _add_flags(parser)
     args = parser.parse_args(arguments)
 
+    alone = [f"--{name}" for name in ("coordinator", "processes", "process") if getattr(args, name) is not None]
+    if alone and not args.distributed:
+        raise ValueError(f"{', '.join(alone)} mean nothing without --distributed: add it, or leave them out")
+
     # JAX must not touch a device before the processes have joined; what would is imported after that.
-    from audamir_training import devices
+    from audamir_training import devices, processes
 
     if args.distributed:
         devices.connect(args.coordinator, args.processes, args.process)
+    saving = threading.Lock()
+    with processes.together(args.coordinator, saving) if args.distributed else contextlib.nullcontext():
+        return _train(args, saving)
+
+
+def _train(args: argparse.Namespace, saving: threading.Lock) -> int:
+    from audamir_training import devices
     from audamir_training.display import Display
     from audamir_training.runs import Run
+    from audamir_training.trackers import Tracker
 
     settings, run_settings = _settings(args)
-    algorithm = build(settings)
+    algorithm = algorithms.build(settings)
     quiet = args.quiet or not devices.is_writer()
     display = Display(f"{args.env} in {args.out}", run_settings.minutes, quiet)
-    return Run(algorithm, run_settings, args.out, display, {"env": args.env}, args.learner).go()
+    trackers = [Tracker(_function(args.tracker), args.tracker, display.warn)] if args.tracker else []
+    facts = {"env": args.env}
+    return Run(algorithm, run_settings, args.out, display, facts, args.learner, trackers, saving).go()
 
 
 def plot(arguments: Sequence[str]) -> int:
@@ -72,7 +95,7 @@ def plot(arguments: Sequence[str]) -> int:
     from audamir_training import plots
 
     target = args.png or args.run / "curves.png"
-    plots.draw(args.run, target)
+    plots.draw(args.run, target, _warn)
     print(target)
     return 0
 
@@ -86,27 +109,15 @@ def export(arguments: Sequence[str]) -> int:
     parser.add_argument("run", type=Path, metavar="DIR", help="the run's folder")
     parser.add_argument("target", type=Path, metavar="TO", help="a folder, or a file that ends in .safetensors")
     parser.add_argument("--last", action="store_true", help="the newest parameters, not the best measured")
+    parser.add_argument("--force", action="store_true", help="also a run that has learned nothing yet")
     parser.add_argument("--play", metavar="SETTING=VALUE,...", help="the level's own defaults, such as considered=4")
     args = parser.parse_args(arguments)
     from audamir_training import exporting
 
     play = parse_agent(f"zero:{args.play}")[1] if args.play is not None else None
-    for path in exporting.export(args.run, args.target, last=args.last, play=play):
+    for path in exporting.export(args.run, args.target, last=args.last, play=play, force=args.force, tell=_warn):
         print(path)
     return 0
-
-
-def build(settings: Any) -> Any:
-    """The algorithm of settings, on all devices. Raises: ValueError for settings that are not valid."""
-    from audamir_training import devices
-
-    if isinstance(settings, PPOSettings):
-        from audamir_training.ppo import PPO
-
-        return PPO(settings, devices.mesh())
-    from audamir_training.alphazero import AlphaZero
-
-    return AlphaZero(settings, devices.mesh())
 
 
 def _settings(args: argparse.Namespace) -> tuple[Any, RunSettings]:
@@ -116,15 +127,44 @@ def _settings(args: argparse.Namespace) -> tuple[Any, RunSettings]:
     flags = {name: value for name, value in vars(args).items() if value is not None}
     if args.learner and not args.learner.is_file():
         raise ValueError(f"--learner {args.learner} is no file: name a learner.safetensors")
-    settings, run_settings = presets.preset(args.env, args.preset or "small")
+    settings, run_settings = presets.preset(args.env, args.preset or "small", args.algorithm)
     path = args.out / STATE
     if path.is_file():
         facts = storage.read_facts(path)
-        if facts["env"] != args.env:
-            raise ValueError(f"{args.out} holds a run of {facts['env']}, not of {args.env}: use another --out")
-        settings = presets.settings_class(facts["algorithm"])(**facts["settings"])
+        if facts.get("env") != args.env:
+            raise ValueError(f"{args.out} holds a run of {facts.get('env')}, not of {args.env}: use another --out")
+        settings = storage.settings_of(path, facts)
+        if args.algorithm and args.algorithm != facts["algorithm"]:
+            raise ValueError(
+                f"{args.out} holds a run of {facts['algorithm']}, not of {args.algorithm}: use another --out"
+            )
     _refuse_foreign(flags, settings, run_settings)
     return presets.changed(settings, flags), presets.changed(run_settings, flags)
+
+
+def _warn(text: str) -> None:
+    print(f"audamir: {text}", file=sys.stderr)
+
+
+def _function(text: str) -> Any:
+    """The function of ``module:function``, found among installed packages or in the working folder.
+
+    Raises: ValueError naming what is missing.
+    """
+    module, colon, name = text.partition(":")
+    if not (module and colon and name):
+        raise ValueError(f"--tracker {text!r} is not valid: use MODULE:FUNCTION")
+    folder = os.getcwd()
+    sys.path.append(folder)  # behind everything installed, and only for this import
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"--tracker {text!r}: no module {error.name!r} is installed or in {folder}") from None
+    finally:
+        sys.path.remove(folder)
+    if not callable(found):
+        raise ValueError(f"--tracker {text!r}: {module} has no function {name!r}")
+    return found
 
 
 def _refuse_foreign(flags: dict[str, Any], settings: Any, run_settings: RunSettings) -> None:

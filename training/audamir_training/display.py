@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -33,11 +34,12 @@ class Display:
         """Called once the state is there."""
         if iteration:
             self._console.print(f"resumed at iteration {iteration}, {seconds / 60:.1f} minutes trained")
+        self._bar.update(self._task, completed=seconds, left="compiling…")
         if self._console.is_terminal and not self._console.quiet:
             self._live = Live(self._render(), console=self._console, refresh_per_second=2)
             self._live.start()
 
-    def train(self, iteration: int, means: dict[str, float], summary: dict[str, str], left: float) -> None:
+    def train(self, iteration: int, means: dict[str, Any], summary: dict[str, str], left: float) -> None:
         """Called at every line of metrics. Args: left: seconds."""
         self._summary = {"iteration": f"{iteration:,}", "positions": f"{means['positions']:,.0f}"}
         self._summary |= {"positions/s": f"{means['positions_per_second']:,.0f}"} | summary
@@ -65,7 +67,11 @@ class Display:
 
     def say(self, text: str) -> None:
         """A line of its own."""
-        self._console.print(text, highlight=False)
+        self._console.print(text, highlight=False, soft_wrap=True, markup=False)
+
+    def warn(self, text: str) -> None:
+        """A line on stderr, shown even if ``quiet``."""
+        Console(stderr=True).print(f"audamir: {text}", highlight=False, soft_wrap=True, markup=False)
 
     def close(self) -> None:
         """Leaves the terminal as it was."""
@@ -82,3 +88,8 @@ class Display:
             then = "" if before is None else f"{before:.3f}"
             levels.add_row(score.opponent, f"{score.score:.3f}", f"{score.low:.2f} to {score.high:.2f}", then)
         return Group(figures, *([levels] if self._scores else []), self._bar)
+
+
+def figure(value: float | None, form: str) -> str:
+    """A number in a format such as ``.2f``, or a dash where nothing was measured."""
+    return "-" if value is None else format(value, form)

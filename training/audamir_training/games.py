@@ -64,6 +64,11 @@ def interface(env_id: str) -> HexInterface:
     return network
 
 
+def is_hexagonal(env_id: str) -> bool:
+    """Whether a game has a ``HexInterface``, so that the network of such games plays it."""
+    return isinstance(learning_of(env_id).network, HexInterface)
+
+
 def hex_config(env_id: str, channels: int, blocks: int) -> HexConfig:
     """The network of a game for AlphaZero. Raises: ValueError, as ``interface``."""
     from audamir_envs.learned.networks import HexConfig  # here, since it loads a network library

@@ -12,11 +12,15 @@ from audamir_envs import files
 from audamir_training import metrics
 
 
-def draw(folder: Path, target: Path) -> None:
-    """Draws losses, entropy, speed and scores over positions. Raises: ValueError: no lines, or no .png; OSError."""
+def draw(folder: Path, target: Path, tell: metrics.Tell | None = None) -> None:
+    """Draws losses, entropy, speed and scores over positions.
+
+    Args: tell: called with a line for the user where something of the run cannot be read.
+    Raises: ValueError: no lines, or no .png; OSError.
+    """
     if target.suffix.lower() != ".png":
         raise ValueError(f"the picture's name ends in .png, not {target}")
-    lines = metrics.read(folder)
+    lines = metrics.read(folder, tell)
     trained = [line for line in lines if line["kind"] == "train"]
     if not trained:
         raise ValueError(f"{folder} has no metrics to draw: is it the folder of a run?")
@@ -25,9 +29,9 @@ def draw(folder: Path, target: Path) -> None:
     with matplotlib.rc_context({"axes.grid": True, "grid.alpha": 0.3}):
         figure = Figure(figsize=(11, 7), layout="constrained")
         axes = figure.subplots(2, 2)
-        losses = sorted(name for name in trained[0] if name.endswith("_loss"))
+        losses = sorted({name for line in trained for name in line if name.endswith("_loss")})
         _curves(axes[0, 0], trained, losses, "loss")
-        _curves(axes[0, 1], trained, ["entropy"], "entropy of the policy, nats, summed over an iteration")
+        _curves(axes[0, 1], trained, ["policy_entropy"], "entropy of the policy, nats")
         _curves(axes[1, 0], trained, ["positions_per_second"], "positions a second")
         _scores(axes[1, 1], [line for line in lines if line["kind"] == "evaluation"])
     picture = io.BytesIO()
@@ -36,8 +40,10 @@ def draw(folder: Path, target: Path) -> None:
 
 
 def _curves(axes: Any, lines: list[dict[str, Any]], names: list[str], title: str) -> None:
+    marker = "." if len(lines) < 20 else ""  # of one point alone a line shows nothing
     for name in names:
-        axes.plot([line["positions"] for line in lines], [line[name] for line in lines], label=name)
+        known = [line for line in lines if type(line.get(name)) in (int, float)]
+        axes.plot([line["positions"] for line in known], [line[name] for line in known], label=name, marker=marker)
     axes.set(title=title, xlabel="positions")
     if len(names) > 1:
         axes.legend()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,6 +12,9 @@ import jax.numpy as jnp
 from audamir_envs.core import Array, Pytree
 from audamir_envs.learned.search import mask_logits
 from audamir_training.ppo_play import Decisions
+
+Apply = Callable[[Any, Array], Any]
+"""``apply(parameters, observation)``: what a network says, see ``ppo_network.Said``."""
 
 
 class Samples(Pytree):
@@ -58,13 +62,13 @@ def estimate(decisions: Decisions, last: Array, discount: float, trace: float) -
     return advantages, advantages + decisions.values
 
 
-def loss(network: Any, parameters: Any, samples: Samples, weights: LossWeights, entropy_weight: Array) -> Any:
+def loss(apply: Apply, parameters: Any, samples: Samples, weights: LossWeights, entropy_weight: Array) -> Any:
     """The weighted sum over the batch (not the mean) and its parts, float32 [] each.
 
     Policy: PPO's clipped surrogate over the decisions that the learner made, and their entropy. Value: cross-entropy
     of the winner's seat against the estimated shares, over all decisions.
     """
-    said: Any = network.apply({"params": parameters}, samples.observation)
+    said = apply(parameters, samples.observation)
     log_policy = jax.nn.log_softmax(mask_logits(said.logits, samples.legal))
     log_prob = jnp.take_along_axis(log_policy, samples.action[:, None], axis=1)[:, 0]
     ratio = jnp.exp(log_prob - samples.log_prob)

@@ -9,7 +9,8 @@ import dataclasses
 from typing import Any
 
 from audamir_training import games
-from audamir_training.settings import AlphaZeroSettings, PPOSettings, RunSettings
+from audamir_training.algorithms import settings_class
+from audamir_training.settings import RunSettings
 
 NAMES = ("quick", "small", "full")
 
@@ -34,37 +35,39 @@ _ALGORITHMS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 _RUN: dict[str, dict[str, Any]] = {
-    "quick": {"minutes": 4.0, "save_minutes": 1.0, "evaluate_minutes": 0.0, "opponents": "random,weak"},
+    "quick": {"minutes": 4.0, "save_minutes": 1.0, "evaluate_minutes": 1e6, "opponents": "random,weak"},
     "small": {"minutes": 60.0, "evaluate_minutes": 15.0},
     "full": {"minutes": 600.0, "evaluate_minutes": 30.0},
 }
 
 
-def preset(env_id: str, name: str) -> tuple[Any, RunSettings]:
-    """The algorithm's settings and the run's. Raises: ValueError naming the valid ids and names."""
+# What a game says for its own algorithm holds for another one only so far.
+_SHARED = ("layouts", "channels", "blocks", "opening_plies", "evaluate_options", "opponents")
+
+
+def preset(env_id: str, name: str, algorithm: str | None = None) -> tuple[Any, RunSettings]:
+    """The algorithm's settings and the run's. Raises: ValueError naming the valid ids and names.
+
+    Args: algorithm: None is the game's own.
+    """
     learning = games.learning_of(env_id)
     if name not in NAMES:
         raise ValueError(f"preset {name!r} is not valid: use {', '.join(NAMES)}")
     unknown = [other for other in learning.presets if other not in NAMES]
     if unknown:
         raise ValueError(f"the LEARNING of {env_id} has a preset {unknown[0]!r}: it may have {', '.join(NAMES)}")
-    settings = settings_class(learning.algorithm)(env=env_id, layouts=learning.layouts)
+    algorithm = algorithm or learning.algorithm
+    settings = settings_class(algorithm)(env=env_id, layouts=learning.layouts)
     run = RunSettings()
-    own = learning.presets.get(name, {})
+    own = dict(learning.presets.get(name, {}))
+    if algorithm != learning.algorithm:
+        own = {setting: value for setting, value in own.items() if setting in _SHARED}
     for setting in own:
         if not (hasattr(settings, setting) or hasattr(run, setting)):
-            raise ValueError(f"the preset {name!r} of {env_id} sets {setting!r}, which {learning.algorithm} has not")
-    for changes in (_RUN[name], _ALGORITHMS[learning.algorithm][name], own):
+            raise ValueError(f"the preset {name!r} of {env_id} sets {setting!r}, which {algorithm} has not")
+    for changes in (_RUN[name], _ALGORITHMS[algorithm][name], own):
         settings, run = changed(settings, changes), changed(run, changes)
     return settings, run
-
-
-def settings_class(algorithm: str) -> type:
-    """The settings of an algorithm by its name. Raises: ValueError."""
-    classes = {"alphazero": AlphaZeroSettings, "ppo": PPOSettings}
-    if algorithm not in classes:
-        raise ValueError(f"algorithm {algorithm!r} is not known: use {', '.join(classes)}")
-    return classes[algorithm]
 
 
 def changed(settings: Any, changes: Any) -> Any:

@@ -57,6 +57,12 @@ class AlphaZeroSettings:
     random_share: float = setting(0.04, "of moves played at random later on", *SHARE)
     noise_halflife: float = setting(40.0, "plies in which the noise of the choice of moves halves", least=1e-6)
     noise_floor: float = setting(0.3, "the noise never falls below this; 1 draws from the improved policy", *SHARE)
+    fork_share: float = setting(0.0, "of games that begin at a position of an earlier game", *SHARE)
+    pool_share: float = setting(
+        0.0, "of lanes in which an earlier self plays a seat, in whole lanes of a group", *SHARE
+    )
+    pool: int = setting(8, "earlier selves to play against; who still wins is drawn more often")
+    pool_iterations: int = setting(50, "between two of them")
     level_share: float = setting(
         0.0, "of lanes in which a scripted level plays a seat, in whole lanes of a group", *SHARE
     )
@@ -102,9 +108,11 @@ class PPOSettings:
     snapshot_share: float = setting(0.25, "of lanes in which a snapshot plays some seats", *SHARE)
     snapshots: int = setting(10, "earlier selves to play against", least=0)
     snapshot_iterations: int = setting(15, "between two snapshots")
-    level_share: float = setting(0.125, "of lanes in which a scripted level plays some seats", *SHARE)
+    level_share: float = setting(0.0, "of lanes in which a scripted level plays some seats", *SHARE)
     levels: str = setting("normal,strong", "scripted levels to play against while training, by commas; empty: none")
     maps: int = setting(512, "maps drawn together")
+    opening_plies: int = setting(4, "a game without chance opens with 0 to so many random plies", least=0)
+    evaluate_options: str = setting("", "environment options of evaluations, such as side=5,komi=0")
 
     batch: int = setting(1024, "decisions of a gradient step, over all devices")
     microbatch: int = setting(64, "decisions whose gradient is taken at once on a device; no effect on the result")
@@ -130,10 +138,10 @@ class PPOSettings:
 class RunSettings:
     """How long a run goes on and what it reports; may differ from sitting to sitting."""
 
-    minutes: float = setting(30.0, "of training, all sittings together, evaluations and compiling included")
+    minutes: float = setting(30.0, "of training, all sittings together, evaluations included, compiling not")
     iterations: int = setting(0, "of training, all sittings together; 0: as many as the minutes allow", least=0)
     save_minutes: float = setting(5.0, "between two saves of the whole state")
     log_seconds: float = setting(10.0, "between two lines of metrics")
-    evaluate_minutes: float = setting(10.0, "between two evaluations; 0: none")
+    evaluate_minutes: float = setting(10.0, "between two evaluations; there is one at the end too; 0: none")
     evaluate_games: int = setting(64, "against each opponent, an even number", least=2)
     opponents: str = setting("weak,normal,strong", "levels to be evaluated against, by commas")

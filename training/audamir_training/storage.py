@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import jax
 import numpy as np
 
 from audamir_envs.learned.checkpoints import CheckpointError, read_tensors, write_tensors
+from audamir_training.algorithms import read_settings
 
 FORMAT = "audamir-run-1"
 
@@ -53,15 +55,19 @@ def read_facts(path: str | os.PathLike[str]) -> dict[str, Any]:
     return _facts(path, read_tensors(path)[1])
 
 
-def load_state(path: str | os.PathLike[str], like: Any) -> tuple[Any, dict[str, Any]]:
+def load_state(path: str | os.PathLike[str], like: Any, newer: tuple[str, ...] = ()) -> tuple[Any, dict[str, Any]]:
     """The tree, with the structure, shapes and dtypes of ``like``, as NumPy arrays; and the facts.
 
+    Args: newer: beginnings of the names of leaves that a state of an older version may lack: ``like`` has them then.
     Raises: FileNotFoundError; CheckpointError naming what does not fit.
     """
     arrays, header = read_tensors(path)
     facts = _facts(path, header)
     leaves = []
     for name, leaf in _named(like):
+        if name not in arrays and name.startswith(newer):
+            leaves.append(np.asarray(leaf))
+            continue
         if name not in arrays:
             raise CheckpointError(f"{path} is the state of another program: it has no {name}")
         found = arrays.pop(name)
@@ -76,10 +82,37 @@ def load_state(path: str | os.PathLike[str], like: Any) -> tuple[Any, dict[str, 
     return jax.tree.unflatten(jax.tree.structure(like), leaves), facts
 
 
+def settings_of(path: str | os.PathLike[str], facts: dict[str, Any]) -> Any:
+    """The algorithm's settings as a state has them. Raises: CheckpointError for what no run can have written."""
+    try:
+        return read_settings(facts.get("algorithm"), facts.get("settings"))
+    except ValueError as error:
+        raise CheckpointError(f"{path} is damaged or of another version: {error}") from None
+
+
+def read_fields(path: str | os.PathLike[str], kind: type, values: Any) -> Any:
+    """A dataclass of numbers from the facts of a file. Raises: CheckpointError for other types, names or ranges."""
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    if not isinstance(values, dict) or not values.keys() <= fields.keys():
+        raise CheckpointError(f"{path} is damaged or of another version: it has {kind.__name__.lower()} {values!r:.80}")
+    for name, value in values.items():
+        whole = isinstance(fields[name].default, int)
+        right = type(value) is int if whole else type(value) in (int, float)
+        if not right or not -1 <= value < 2**53:
+            raise CheckpointError(f"{path} is damaged: its {name} is {value!r:.80}")
+    return kind(**values)
+
+
 def _facts(path: str | os.PathLike[str], header: dict[str, str]) -> dict[str, Any]:
     if header.get("format") != FORMAT:
         raise CheckpointError(f"{path} is no state of a run: its format is {header.get('format')!r}, not {FORMAT!r}")
-    return json.loads(header["facts"])
+    try:
+        facts = json.loads(header.get("facts", ""))
+    except (ValueError, RecursionError):
+        raise CheckpointError(f"{path} is damaged: its facts are no JSON") from None
+    if not isinstance(facts, dict):
+        raise CheckpointError(f"{path} is damaged: its facts are no JSON object")
+    return facts
 
 
 def _named(tree: Any) -> list[tuple[str, Any]]:
