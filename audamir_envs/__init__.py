@@ -1,4 +1,4 @@
-"""Three territory games as JAX, PettingZoo and Gymnasium environments, with scripted and trained levels.
+"""Territory games as JAX, PettingZoo and Gymnasium environments, with scripted and trained levels.
 
 What is named here is imported when it is first used: the command line shows its help without waiting for JAX.
 """
@@ -6,13 +6,15 @@ What is named here is imported when it is first used: the command line shows its
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
-from audamir_envs.bridges.registration import register as _register
+from audamir_envs.bridges.registration import tell_all as _tell_all
 
 if TYPE_CHECKING:
     from audamir_envs.agents.loading import make_agent
     from audamir_envs.autoreset import AutoReset, AutoResetState, auto_reset
+    from audamir_envs.bridges.registration import register
     from audamir_envs.compilation import enable_compilation_cache
     from audamir_envs.core import Environment, State
     from audamir_envs.registry import ids, make
@@ -30,6 +32,7 @@ __all__ = [
     "ids",
     "make",
     "make_agent",
+    "register",
     "sample_legal",
 ]
 
@@ -43,6 +46,7 @@ _PLACES = {
     "ids": "registry",
     "make": "registry",
     "make_agent": "agents.loading",
+    "register": "bridges.registration",
     "sample_legal": "sampling",
 }
 # Usable after ``import audamir_envs`` alone.
@@ -51,8 +55,9 @@ _MODULES = ("agents", "arena", "autoreset", "core", "registry", "sampling")
 
 def __getattr__(name: str) -> Any:
     """Imports what is asked for. Raises: AttributeError."""
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+    module = f"{__name__}.{name}"
+    if name in _MODULES or module in sys.modules:  # those of the games for PettingZoo lie there alone
+        return importlib.import_module(module)
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
@@ -64,4 +69,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_MODULES})
 
 
-_register()
+_tell_all()

@@ -137,7 +137,7 @@ class Environment(abc.ABC):
     chance_shape: tuple[int, ...] | None = None
     """Of what chance decides in a step, as ``chance_of`` gives it; None: a stochastic game that does not say."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, /, **options: Any) -> None:
         unknown = [name for name in options if name not in self.OPTIONS]
         if unknown:
             raise ValueError(f"{self.id} has no option {quoted(unknown[0])}: its options are {', '.join(self.OPTIONS)}")

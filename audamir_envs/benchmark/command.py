@@ -27,7 +27,7 @@ SECTIONS = {
     "vector": "Gymnasium VectorEnv against a level (learner's steps/s)",
     "levels": "decisions of the scripted levels, batched (decisions/s)",
     "search": "self-play search beside its network evaluations alone",
-    "reference": "random plies of Colony by plain C++ on one core, compiled on the spot (plies/s)",
+    "reference": "random plies by plain C++ on one core, compiled on the spot (plies/s)",
     "startup": "import and first jitted step (seconds)",
     "memory": "state of one game (bytes)",
 }
@@ -153,13 +153,13 @@ class _Measure:
         return self._scans("writing", rollouts.writing, self.steps)
 
     def pettingzoo(self) -> list[dict[str, Any]]:
-        from audamir_envs import colony_v0, principalities_v0, stigmergy_v0
-        from audamir_envs.benchmark import loops
+        from audamir_envs.benchmark import loops, rollouts
+        from audamir_envs.bridges.pettingzoo import entry_points
 
         environments: dict[str, Any] = {
-            "colony": colony_v0.env(),
-            "stigmergy side 5": stigmergy_v0.env(side=5),
-            "principalities 4p": principalities_v0.env(players=4),
+            name: entry_points(env_id)[0](**setup.options)
+            for name, (env_id, setup) in rollouts.setups().items()
+            if setup.alone
         }
         if "pettingzoo" in self.against:
             peers = {f"pettingzoo {name}": loops.classic(name) for name in loops.CLASSIC}
@@ -203,19 +203,22 @@ class _Measure:
         return rows
 
     def reference(self) -> list[dict[str, Any]]:
-        from audamir_envs.benchmark.reference import run_reference
+        from audamir_envs.benchmark import rollouts
 
-        runs = [run_reference(2_000_000, seed) for seed in range(self.repetitions)]
-        rate = statistics.median(run.plies / run.seconds for run in runs)
-        return self._rows("reference", [{"name": "colony in C++", "plies a second": rate}], "plies a second", "{:,.0f}")
+        rows = []
+        for reference in filter(None, (game.reference for game in rollouts.benchmarks().values())):
+            rates = [reference.plies_per_second(2_000_000, seed) for seed in range(self.repetitions)]
+            rows.append({"name": reference.name, "plies a second": statistics.median(rates)})
+        return self._rows("reference", rows, "plies a second", "{:,.0f}")
 
     def startup(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import rollouts, startup
 
         rows = [{"name": "import audamir_envs", "seconds": startup.import_seconds()}]
         rows.append({"name": "import jax alone", "seconds": startup.import_seconds("jax")})
-        for name, (env_id, options) in rollouts.OURS.items():
-            rows.append({"name": f"{name}, first jitted step", "seconds": startup.first_step_seconds(env_id, options)})
+        for name, (env_id, setup) in rollouts.setups().items():
+            seconds = startup.first_step_seconds(env_id, dict(setup.options))
+            rows.append({"name": f"{name}, first jitted step", "seconds": seconds})
         return self._rows("startup", rows, "seconds", "{:.2f}")
 
     def memory(self) -> list[dict[str, Any]]:
@@ -236,7 +239,7 @@ class _Measure:
                 for name, game in rollouts.contenders(tuple(self.against)).items()
             }
             title = f"{games:,} games, {steps} steps" if steps > 1 else f"{games:,} games"
-            for row in self._table(section, programs, rollouts.RIVAL, title):
+            for row in self._table(section, programs, rollouts.rivals(), title):
                 rows.append({"games": games, **row})
         return rows
 

@@ -10,8 +10,6 @@ from audamir_envs.benchmark.timing import time_in_turns
 from audamir_envs.files import write_bytes
 
 _BATCHES = (1, 8, 64, 512, 4096)
-_SIDES = (2, 3, 4, 5, 6, 7, 8, 10, 12)
-_PLAYERS = (2, 3, 4, 5, 6, 7, 8)
 _GAMES = 256
 _STEPS = 64
 
@@ -21,15 +19,14 @@ _Curves = dict[str, list[tuple[int, float]]]
 def measure_growth(repetitions: int) -> dict[str, _Curves]:
     """Microseconds a game and step of sampled play with auto-reset, as curves of (x, microseconds)."""
     by_batch: _Curves = {}
-    for name, (env_id, options) in rollouts.OURS.items():
-        by_batch[name] = _curve({games: (env_id, options, games) for games in _BATCHES}, repetitions)
-    sides = {side: ("stigmergy-v0", {"side": side}, _GAMES) for side in _SIDES}
-    players = {number: ("principalities-v0", {"players": number}, _GAMES) for number in _PLAYERS}
-    return {
-        "games at once": by_batch,
-        "side of the board": {"stigmergy": _curve(sides, repetitions)},
-        "players": {"principalities": _curve(players, repetitions)},
-    }
+    for name, (env_id, setup) in rollouts.setups().items():
+        by_batch[name] = _curve({games: (env_id, dict(setup.options), games) for games in _BATCHES}, repetitions)
+    curves = {"games at once": by_batch}
+    for env_id, game in rollouts.benchmarks().items():
+        for axis, (name, option, values) in game.growth.items():
+            points: dict[int, tuple[str, dict[str, Any], int]] = {x: (env_id, {option: x}, _GAMES) for x in values}
+            curves.setdefault(axis, {})[name] = _curve(points, repetitions)
+    return curves
 
 
 def _curve(points: dict[int, tuple[str, dict[str, Any], int]], repetitions: int) -> list[tuple[int, float]]:

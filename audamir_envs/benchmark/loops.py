@@ -12,6 +12,7 @@ import numpy as np
 
 from audamir_envs.agents.base import act_batch
 from audamir_envs.agents.loading import make_agent
+from audamir_envs.bridges.registration import gymnasium_id
 from audamir_envs.registry import make
 from audamir_envs.sampling import sample_legal
 
@@ -53,9 +54,8 @@ def aec_loop(env: Any, steps: int) -> Callable[[], object]:
 
 def vector_loop(env_id: str, opponent: str, games: int, steps: int) -> Callable[[], object]:
     """A program: ``steps`` random legal steps of a Gymnasium vector of ``games`` lanes, arrays left on the device."""
-    name, version = env_id.rsplit("-", 1)
     vector = gymnasium.make_vec(
-        f"audamir_envs/{name.capitalize()}-{version}",
+        gymnasium_id(env_id),
         num_envs=games,
         vectorization_mode="vector_entry_point",
         opponent=opponent,

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from audamir_envs import registry
 from audamir_envs.autoreset import auto_reset
+from audamir_envs.benchmark.contract import Benchmark, Setup
 from audamir_envs.core import Array, Environment
 from audamir_envs.registry import make
 from audamir_envs.sampling import sample_legal
 
-OURS: dict[str, tuple[str, dict[str, Any]]] = {
-    "colony": ("colony-v0", {}),
-    "stigmergy side 5": ("stigmergy-v0", {"side": 5}),
-    "stigmergy side 8": ("stigmergy-v0", {"side": 8}),
-    "principalities 4p": ("principalities-v0", {"players": 4}),
-}
 PGX = ("othello", "hex", "backgammon", "go_9x9", "connect_four")
-RIVAL = {
-    "colony": "pgx othello",
-    "stigmergy side 5": "pgx hex",
-    "stigmergy side 8": "pgx hex",
-    "principalities 4p": "pgx backgammon",
-}
-"""Which game of Pgx each of ours is measured against."""
+
+
+@functools.cache
+def benchmarks() -> dict[str, Benchmark]:
+    """What the games say about measuring them, by id."""
+    rooms = {env_id: registry.optional_room(env_id, "benchmark") for env_id in registry.ids()}
+    return {env_id: room.BENCHMARK for env_id, room in rooms.items() if room is not None}
+
+
+def setups() -> dict[str, tuple[str, Setup]]:
+    """(id, how it is made) of each game that is measured, by the name that tables show."""
+    return {name: (env_id, setup) for env_id, game in benchmarks().items() for name, setup in game.setups.items()}
+
+
+def rivals() -> dict[str, str]:
+    """Which game of Pgx each of ours is measured against, by names of tables."""
+    return {name: f"pgx {setup.rival}" for name, (_, setup) in setups().items() if setup.rival}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +70,7 @@ def pgx_game(name: str) -> Contender:
 
 def contenders(against: tuple[str, ...]) -> dict[str, Contender]:
     """Ours and, where asked for, Pgx's, by name."""
-    table = {name: ours(env_id, options) for name, (env_id, options) in OURS.items()}
+    table = {name: ours(env_id, dict(setup.options)) for name, (env_id, setup) in setups().items()}
     if "pgx" in against:
         table |= {f"pgx {name}": pgx_game(name) for name in PGX}
     return table

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from audamir_envs.benchmark.rollouts import benchmarks
 from audamir_envs.core import Array, Environment
 from audamir_envs.hexboard import hexboard
 from audamir_envs.learned.networks import HexConfig, bind, init_parameters, make_network
@@ -18,19 +19,23 @@ BATCH = 64
 SIMULATIONS = 32
 CHANNELS = 32
 BLOCKS = 4
-_GAMES: dict[str, dict[str, Any]] = {"colony-v0": {}, "stigmergy-v0": {"side": 5}}
+
+
+def _games() -> dict[str, dict[str, Any]]:
+    """Options of each game that is searched, by id."""
+    return {env_id: dict(game.searched) for env_id, game in benchmarks().items() if game.searched is not None}
 
 
 def pairs() -> dict[str, tuple[str, str]]:
     """For each game the names of its two programs: with search, and the network alone."""
-    return {env_id: (f"{env_id} search", f"{env_id} network alone") for env_id in _GAMES}
+    return {env_id: (f"{env_id} search", f"{env_id} network alone") for env_id in _games()}
 
 
 def programs() -> dict[str, tuple[Callable[[], object], int]]:
     """Both programs of each game; a unit is one searched position (or the evaluations that its search needs)."""
     table: dict[str, tuple[Callable[[], object], int]] = {}
     for env_id, (with_search, alone) in pairs().items():
-        env = make(env_id, **_GAMES[env_id])
+        env = make(env_id, **_games()[env_id])
         evaluate = bind(*_network(env), env.num_actions)
         table[with_search] = (_searching(env, evaluate), BATCH)
         table[alone] = (_evaluating(env, evaluate), BATCH)

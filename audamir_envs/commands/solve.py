@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
-from typing import Any
 
 from audamir_envs import registry
 
@@ -16,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A command for each game that has a solver."""
     games = parser.add_subparsers(dest="env", metavar="ENV", required=True, parser_class=type(parser))
     for env_id in registry.ids():
-        solver = _solver(env_id)
+        solver = registry.optional_room(env_id, "solver")
         game = games.add_parser(env_id, help="has no solver" if solver is None else "exact values and best moves")
         if solver is not None:
             solver.add_arguments(game)
@@ -26,13 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the game's solver. Raises: ValueError: the game has none, or as the solver says."""
-    solver = _solver(arguments.env)
+    solver = registry.optional_room(arguments.env, "solver")
     if solver is None:
-        solved = [env_id for env_id in registry.ids() if _solver(env_id) is not None]
+        solved = [env_id for env_id in registry.ids() if registry.optional_room(env_id, "solver")]
         raise ValueError(f"{arguments.env} has no solver: use {', '.join(solved)}")
     return solver.run(arguments)
-
-
-def _solver(env_id: str) -> Any | None:
-    name = f"{registry.GAMES[env_id]}.solver"
-    return importlib.import_module(name) if importlib.util.find_spec(name) else None

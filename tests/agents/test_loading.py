@@ -15,13 +15,13 @@ from audamir_envs import agents, registry
 from audamir_envs.agents.base import evaluate_batch
 from audamir_envs.agents.loading import load_agent_text, parse_agent
 from audamir_envs.bridges.gymnasium import SingleAgentEnv
-
-GAMES = dict(registry.GAMES)
+from audamir_envs.testing import registered
 
 
 @pytest.fixture(autouse=True)
-def _tally(monkeypatch):
-    monkeypatch.setitem(registry.GAMES, "tally-v0", "tally")
+def _tally():
+    with registered("tally-v0", "tally"):
+        yield
 
 
 def test_names(key):
@@ -243,5 +243,5 @@ def test_agents_do_not_know_who_trains_them_and_name_no_game():
     folder = Path(agents.__file__).parent
     for path in folder.glob("*.py"):
         imported = re.findall(r"audamir_envs[.\w]*", path.read_text())
-        above = ("learned", "arena", "bridges", "commands", *(game.split(".")[1] for game in GAMES.values()))
+        above = ("learned", "arena", "bridges", "commands", *(game.split(".")[1] for game in registry.GAMES.values()))
         assert not [name for name in imported if name.split(".")[1:2] and name.split(".")[1] in above], path

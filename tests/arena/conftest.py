@@ -1,11 +1,10 @@
 import pytest
+from tally.environment import Dice
 
-from audamir_envs import registry
+from audamir_envs.testing import registered
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _tally():
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        for env_id in ("tally-v0", "dice-v0"):
-            monkeypatch.setitem(registry.GAMES, env_id, "tally")
+    with registered("tally-v0", "tally"), registered("dice-v0", Dice):
         yield

@@ -46,8 +46,10 @@ def test_bad_flags_name_what_is_valid(flags, valid):
 
 
 def test_every_rival_is_measured():
-    assert set(rollouts.RIVAL) == set(rollouts.OURS)
-    assert {name.removeprefix("pgx ") for name in rollouts.RIVAL.values()} <= set(rollouts.PGX)
+    rivals = rollouts.rivals()
+    assert set(rivals) == set(rollouts.setups())
+    assert {name.removeprefix("pgx ") for name in rivals.values()} <= set(rollouts.PGX)
+    assert {env_id for env_id, _ in rollouts.setups().values()} == set(audamir_envs.ids())
 
 
 def test_scans_play_the_steps_they_count():
@@ -86,7 +88,7 @@ def test_loops_run():
 @pytest.mark.skipif(shutil.which("g++") is None, reason="the reference is compiled by g++")
 def test_reference_plays_the_same_game():
     """Games of the C++ reference are as long as ours, and are won as often by the first mover."""
-    from audamir_envs.benchmark.reference import run_reference
+    from audamir_envs.colony.reference import run_reference
 
     run = run_reference(2_000_000)
     auto = audamir_envs.auto_reset(audamir_envs.make("colony-v0"))

@@ -312,10 +312,10 @@ def test_registered_in_pettingzoo(env_id):
 def test_registering_again_changes_nothing():
     import gymnasium
 
-    from audamir_envs.bridges.registration import register
+    from audamir_envs.bridges.registration import tell_all
 
     before = gymnasium.registry[gymnasium_id("colony-v0")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        register()
+        tell_all()
     assert gymnasium.registry[gymnasium_id("colony-v0")] is before

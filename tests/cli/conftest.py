@@ -1,11 +1,12 @@
 import pytest
 
-from audamir_envs import registry
+from audamir_envs.testing import registered
 
 
 @pytest.fixture(autouse=True)
-def _tally(monkeypatch):
-    monkeypatch.setitem(registry.GAMES, "tally-v0", "tally")
+def _tally():
+    with registered("tally-v0", "tally"):
+        yield
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def faults(folder: Path) -> list[str]:
     found = []
     for level in sorted(folder.rglob("*.safetensors")):
         env_id, name = level.parent.name, level.stem
-        if level.parent.parent != folder or env_id not in registry.GAMES:
+        if level.parent.parent != folder or env_id not in registry.ids():
             found.append(f"{level.relative_to(folder)} is in no environment's folder")
             continue
         card = level.parent / "card.md"

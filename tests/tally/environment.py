@@ -79,6 +79,8 @@ class Tally(Environment):
         return f"+{action}"
 
     def text_to_action(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"a move is text, not {type(text).__name__}")
         if text not in ("+0", "+1", "+2"):
             raise ValueError(f"move {text!r} is not valid: use +0, +1 or +2")
         return int(text)

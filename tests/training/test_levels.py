@@ -13,6 +13,7 @@ import audamir_envs
 from audamir_envs import arena, registry
 from audamir_envs.agents.loading import parse_agent
 from audamir_envs.intervals import wilson
+from audamir_envs.testing import registered
 
 ENVS = ("colony-v0", "stigmergy-v0", "principalities-v0")
 SETTINGS = {  # what the loaders of both kinds of network take
@@ -46,12 +47,17 @@ def test_plans_begin_with_what_says_most_and_have_every_layout() -> None:
     assert all(match.mirrored for match in plan("principalities-v0"))
 
 
-def test_other_games_have_no_plan(monkeypatch) -> None:
+def test_other_games_have_no_plan() -> None:
     with pytest.raises(ValueError, match="colony-v0"):
         plan("chess-v0")
-    monkeypatch.setitem(registry.GAMES, "tally-v0", "tally")
-    with pytest.raises(ValueError, match="no matches are planned for tally-v0: use colony-v0"):
+    with registered("tally-v0", "tally"), pytest.raises(ValueError, match="planned for tally-v0: use colony-v0"):
         plan("tally-v0")
+
+
+@pytest.fixture
+def tally():
+    with registered("tally-v0", "tally"):
+        yield
 
 
 def test_whole_rotations() -> None:
@@ -191,8 +197,7 @@ def test_files_of_another_kind_are_refused_and_left_alone(fake, capsys, text: st
     assert fake.played == 0
 
 
-def test_shares_are_told_apart_by_the_place_in_the_order(monkeypatch) -> None:
-    monkeypatch.setitem(registry.GAMES, "tally-v0", "tally")
+def test_shares_are_told_apart_by_the_place_in_the_order(tally) -> None:
     entry = levels.play_match("tally-v0", Match({"goal": 2}, ("strong", "weak"), games=6, opening_plies=0), None)
     json.dumps(entry)  # nothing in it that JSON does not know
     # Strong picks 2 in its first turn, whoever begins, and has won.
@@ -213,8 +218,7 @@ def records(shares, **more) -> arena.Games:
     )  # fmt: skip
 
 
-def test_openings_of_lost_games_are_those_that_were_played(monkeypatch) -> None:
-    monkeypatch.setitem(registry.GAMES, "tally-v0", "tally")
+def test_openings_of_lost_games_are_those_that_were_played(tally) -> None:
     env = audamir_envs.make("tally-v0")
     match = Match({}, ("zero", "weak"), games=4, opening_plies=2)
     played = records([(0, 1), (1, 0), (0.5, 0.5), (1, 0)])  # zero's seats: 0, 1, 0, 1
