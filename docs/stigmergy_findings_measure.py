@@ -22,7 +22,7 @@ from audamir_envs.hexboard import HexBoard, hexboard
 from audamir_envs.intervals import wilson
 from audamir_envs.learned.networks import bind
 from audamir_envs.learned.search import Searched, mask_logits, search
-from audamir_envs.learned.zero import Zero, rules_of
+from audamir_envs.learned.zero import Zero
 from audamir_envs.stigmergy import rules
 from audamir_envs.stigmergy.solver import ExactTable, Stones, regret
 
@@ -228,7 +228,7 @@ class Searcher:
         legal = states.legal_action_mask
         keys = jax.random.split(jax.random.key(0), legal.shape[0])  # without noise nothing is drawn
         network = bind(self._agent.network, self._agent.parameters, legal.shape[-1])
-        env = rules_of(self._agent.env_id, states)
+        env = audamir_envs.registry.environment_class(self._agent.env_id).for_shapes(states)
         return search(env, network, states.game, legal, keys, self._agent.config, 0.0)
 
     def _said(self, states: State) -> jax.Array:

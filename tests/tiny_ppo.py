@@ -27,7 +27,7 @@ TINY_PPO = PPOSettings(
 
 def random_parameters(network) -> dict:
     """Parameters none of which is near zero, as fresh ones of the heads are, so that each matters."""
-    from audamir_envs.learned.tile_network import init_tile_parameters
+    from audamir_envs.principalities.network import init_tile_parameters
 
     shapes = jax.eval_shape(lambda key: init_tile_parameters(network, key), jax.random.key(0))
     rng = np.random.default_rng(1)

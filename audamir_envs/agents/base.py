@@ -21,8 +21,10 @@ class Evaluation(Pytree):
     value: Array  # float32 [players]: expected reward of each seat at the end, -1..1; nan: the agent has no idea
     visits: Array | None = None  # int32 [actions]: how often a search tried each action
     action_values: Array | None = None  # float32 [actions]: expected reward of the mover after each; nan: not tried
-    ownership: Array | None = None  # float32 [cells or tiles, players]: chance to own each at the end, in drawing order
-    score: Array | None = None  # float32 [players]: expected lead over the other seats, in the game's points
+    ownership: Array | None = None
+    """float32 [cells or tiles, players]: how surely each seat holds it at the end, 0..1; in drawing order."""
+    score: Array | None = None
+    """float32 [players]: expected lead over the best other seat in the game's own points, without komi."""
     variation: Array | None = None  # int32 [k]: actions expected from here on; -1 after the last
 
 

@@ -1,125 +1,59 @@
-"""Levels on disk: one safetensors file with a metadata header, written whole or not at all, read without pickle."""
+"""Trained levels on disk: a network's parameters, and a header that says what they are for."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
-import math
 import os
-import zlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from audamir_envs import files, registry
+from audamir_envs import registry
 from audamir_envs.agents.base import BatchAgent
 from audamir_envs.agents.loading import is_path
 from audamir_envs.core import Environment
-from audamir_envs.learned import shipped
-from audamir_envs.learned.networks import HexConfig, HexNetwork, init_parameters, make_network
-from audamir_envs.learned.search import SearchConfig
-from audamir_envs.learned.tile_network import TileConfig, TileNetwork, init_tile_parameters
-from audamir_envs.learned.tile_zero import TilePolicy, TileZero
-from audamir_envs.learned.zero import Zero, ZeroPolicy
+from audamir_envs.learned import shipped, tensors
+from audamir_envs.learned.families import Family, family_of
+from audamir_envs.learned.tensors import CheckpointError, flatten, read_json, read_tensors, unflatten, write_tensors
 
-FORMAT = "audamir-level-1"
+FORMAT, EARLIER = "audamir-level-2", ("audamir-level-1",)
 _PLAIN = ("format", "env", "env_version", "checksum")  # fields of a level's header that are no JSON
-_MOST = 2**16  # of whatever is counted: channels, simulations, ...
-
-Config = HexConfig | TileConfig
-Network = HexNetwork | TileNetwork
-
-
-class CheckpointError(ValueError):
-    """A file that is no level, is damaged, or belongs to another game or version."""
-
-
-def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
-    """Writes arrays and a header of strings atomically, with a checksum over the arrays.
-
-    Raises: OSError when it cannot be written; what was there before stays.
-    """
-    # safetensors writes the memory behind an array, in whatever order it lies there.
-    arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
-    files.write_bytes(path, save(arrays, {**metadata, "checksum": _checksum(arrays)}))
+_FACTS: dict[str, tensors.Check] = {  # what may be there besides, and is read by those who write cards
+    "budget": lambda value: tensors.is_table(value) and all(map(tensors.is_number(0), value.values())),
+    "settings": tensors.is_table,
+    "results": lambda value: isinstance(value, list) and all(map(tensors.is_table, value)),
+    "commit": tensors.is_text,
+    "play": tensors.is_table,
+}
 
 
-def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays and the header. Raises: OSError; CheckpointError for a file that is damaged or of no use."""
-    if Path(path).is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name the .safetensors file in it")
-    if not Path(path).exists():
-        raise FileNotFoundError(f"{path} does not exist")
-    if not Path(path).is_file():  # a pipe or a device, which reading might wait for
-        raise CheckpointError(f"{path} is no regular file")
-    try:
-        with safe_open(str(path), framework="numpy") as file:
-            metadata = dict(file.metadata() or {})
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is damaged or no safetensors file ({error})") from None
-    if "checksum" in metadata and metadata["checksum"] != _checksum(arrays):
-        raise CheckpointError(f"{path} is damaged: its contents do not match their checksum")
-    return arrays, metadata
-
-
-def _checksum(arrays: Mapping[str, np.ndarray]) -> str:
-    value = 0
-    for name in sorted(arrays):
-        value = zlib.crc32(name.encode(), value)
-        value = zlib.crc32(np.ascontiguousarray(arrays[name]).view(np.uint8).reshape(-1).data, value)
-    return f"{value:08x}"
-
-
-def flatten(tree: Any) -> dict[str, np.ndarray]:
-    """A tree of dicts (of parameters, say) as arrays named by their path, ``block/kernel``."""
-    leaves = jax.tree_util.tree_leaves_with_path(tree)
-    return {"/".join(str(key.key) for key in path): np.asarray(leaf) for path, leaf in leaves}
-
-
-def unflatten(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """The inverse."""
-    tree: dict[str, Any] = {}
-    for name, array in arrays.items():
-        *folders, last = name.split("/")
-        node = tree
-        for folder in folders:
-            node = node.setdefault(folder, {})
-        node[last] = array
-    return tree
-
-
-def save_level(path: str | os.PathLike[str], env: Environment, config: Config, parameters: Any, **facts: Any) -> None:
+def save_level(path: str | os.PathLike[str], env: Environment, config: Any, parameters: Any, **facts: Any) -> None:
     """Writes a level.
 
-    Args: env: any environment of its game; facts: what else the header says (budget, commit, results), JSON each;
-    ``play`` among them holds defaults for the settings of its agents, see ``load_agent``.
+    Args: env: any environment of its game; config: of its network; facts: what else the header says (budget, commit,
+    results), JSON each; ``play`` among them holds defaults for the settings of its agents, see ``load_agent``.
     Raises: OSError.
     """
     header = {
         "format": FORMAT,
         "env": env.id,
         "env_version": env.version,
-        "observation": json.dumps(_observation(env.id)),
+        "observation": json.dumps(_observation(registry.make(env.id))),
         "network": json.dumps(dataclasses.asdict(config)),
     }
     write_tensors(path, flatten(parameters), header | {name: json.dumps(fact) for name, fact in facts.items()})
 
 
-def _observation(env_id: str) -> list[Any]:
-    """Columns and dtype of a game's observations under its default options: they tell whether a network fits."""
-    env = registry.make(env_id)
+def _observation(env: Environment) -> list[Any]:
+    """Columns and dtype of an environment's observations; under default options they tell whether a network fits."""
     return [env.observation_shape[-1], np.dtype(env.observation_dtype).name]
 
 
-def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[Network, Any, dict[str, Any]]:
-    """(network, parameters, header) of a level for a game. Raises: FileNotFoundError, CheckpointError."""
+def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[Any, Any, dict[str, Any]]:
+    """(network, parameters, header) of a level for a game. Raises: OSError, CheckpointError."""
     arrays, raw = read_tensors(path)
     header = _header(path, raw)
     if header["env"] != env_id:
@@ -127,17 +61,107 @@ def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[Network, Any,
     env = registry.make(env_id)
     if header["env_version"] != env.version:
         raise CheckpointError(f"{path} was made for version {header['env_version']} of {env_id}; this is {env.version}")
-    observation = _observation(env_id)
+    observation = _observation(env)
     if header["observation"] != observation:
         raise CheckpointError(
             f"{path} expects observations {header['observation']}; those of {env_id} are {observation}"
         )
-    config = _config(path, header["network"])
-    if isinstance(config, HexConfig) != (len(env.observation_shape) == 3):
-        raise CheckpointError(f"{path} has a network {config.architecture!r}, which cannot play {env_id}")
-    network = _network(config)
-    expected = jax.eval_shape(lambda key: _fresh(network, env, key), jax.random.key(0))
-    wanted = {name: (leaf.shape, leaf.dtype) for name, leaf in _named(expected)}
+    family = family_of(env_id)
+    config = _config(path, header["network"], family, env_id)
+    _check_parameters(path, arrays, _shapes(path, config, family, env, len(arrays)))
+    header.setdefault("play", {})
+    try:
+        check_play(env_id, header["play"])
+    except ValueError as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from None
+    return family.make_network(config), unflatten(arrays), header
+
+
+def check_play(env_id: str, settings: Any) -> None:
+    """Whether these are defaults that a level of a game may have for its agents' settings.
+
+    Raises: ValueError naming the valid ones.
+    """
+    family = family_of(env_id)
+    kinds = (family.policy.Settings, family.search.Settings)
+    valid = {name for kind in kinds for name in kind.names()}
+    known = isinstance(settings, dict) and settings.keys() <= valid
+    if not known or not all(type(value) in (int, float) for value in settings.values()):
+        raise ValueError(f"play={settings!r} is not valid: use numbers for {', '.join(sorted(valid))}")
+    for kind in kinds:  # each refuses values that its agent cannot have
+        kind(**_chosen(settings, kind.names()))
+
+
+def _chosen(settings: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name in names}
+
+
+def _header(path: str | os.PathLike[str], raw: Mapping[str, str]) -> dict[str, Any]:
+    """A level's header with its fields read. Raises: CheckpointError."""
+    if raw.get("format") not in (FORMAT, *EARLIER):
+        raise CheckpointError(f"{path} is no level of this suite: its format is {raw.get('format')!r}, not {FORMAT!r}")
+    missing = {*_PLAIN, "observation", "network"} - raw.keys()
+    if missing:
+        raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}")
+    header = {name: text if name in _PLAIN else read_json(path, name, text) for name, text in raw.items()}
+    tensors.check_facts(path, header, {name: check for name, check in _FACTS.items() if name in header})
+    return header
+
+
+def _config(path: str | os.PathLike[str], fields: Any, family: Family, env_id: str) -> Any:
+    """The configuration of a header's ``network``. Raises: CheckpointError."""
+    architecture = fields.get("architecture") if isinstance(fields, dict) else None
+    if architecture == "hex-1":  # it had no other head
+        fields = fields | {"architecture": "hex-2", "further": ["pass"], "head": "komi"}
+        architecture = "hex-2"
+    if architecture != family.architecture:
+        raise CheckpointError(
+            f"{path} has a network {architecture!r}, which cannot play {env_id}: this version reads "
+            f"{family.architecture!r}"
+        )
+    if set(fields) != {field.name for field in dataclasses.fields(family.config)}:
+        raise CheckpointError(f"{path} is damaged: the fields of its network are not those of {architecture!r}")
+    try:
+        return family.config(**{name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()})
+    except ValueError as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from None
+
+
+def _shapes(
+    path: str | os.PathLike[str], config: Any, family: Family, env: Environment, found: int
+) -> dict[str, tuple[Any, Any]]:
+    """Shape and type of each parameter of a network, found out with a single one of its blocks, all being alike.
+
+    Args: found: how many arrays there are, so that nothing is made ready for blocks of which there can be none.
+    Raises: CheckpointError: the network does not fit the game, or has other blocks than the file.
+    """
+    one = dataclasses.replace(config, blocks=1) if family.block else config
+    key = jax.random.key(0)
+    try:
+        tree = jax.eval_shape(
+            lambda key: family.init_parameters(family.make_network(one), env.observation_shape, env.num_actions, key),
+            key,
+        )
+    except ValueError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+    named = {"/".join(str(key.key) for key in where): leaf for where, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+    shapes = {name: (leaf.shape, leaf.dtype) for name, leaf in named.items()}
+    if one is config:
+        return shapes
+    begin = f"{family.block}0/"
+    of_block = {name.removeprefix(begin): shape for name, shape in shapes.items() if name.startswith(begin)}
+    if config.blocks * len(of_block) > found:
+        raise CheckpointError(f"{path} is damaged: its network has {config.blocks} blocks, more than there are arrays")
+    blocks = {
+        f"{family.block}{number}/{name}": shape for number in range(config.blocks) for name, shape in of_block.items()
+    }
+    return {name: shape for name, shape in shapes.items() if not name.startswith(begin)} | blocks
+
+
+def _check_parameters(
+    path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], wanted: Mapping[str, tuple[Any, Any]]
+) -> None:
+    """Refuses arrays that are not those of a network, and numbers that are none. Raises: CheckpointError."""
     found = {name: (leaf.shape, leaf.dtype) for name, leaf in arrays.items()}
     for name in sorted(wanted.keys() | found.keys()):
         if wanted.get(name) != found.get(name):
@@ -146,84 +170,6 @@ def read_level(path: str | os.PathLike[str], env_id: str) -> tuple[Network, Any,
             )
         if not np.isfinite(arrays[name]).all():
             raise CheckpointError(f"{path}: parameter {name} has values that are no finite numbers")
-    header.setdefault("play", {})
-    try:
-        check_play(env_id, header["play"])
-    except ValueError as error:
-        raise CheckpointError(f"{path} is damaged: {error}") from None
-    return network, unflatten(arrays), header
-
-
-def check_play(env_id: str, settings: Any) -> None:
-    """Whether these are defaults that a level of a game may have for its agents' settings.
-
-    Raises: ValueError naming the valid ones.
-    """
-    hexagonal = len(registry.make(env_id).observation_shape) == 3
-    builders = (_policy, _searching) if hexagonal else (_tile_policy, _tile_zero)
-    valid = {name for build in builders for name in list(inspect.signature(build).parameters)[3:]}
-    known = isinstance(settings, dict) and settings.keys() <= valid
-    if not known or not all(type(value) in (int, float) for value in settings.values()):
-        raise ValueError(f"play={settings!r} is not valid: use numbers for {', '.join(sorted(valid))}")
-    for build in builders:  # each refuses values that its agent cannot have
-        names = list(inspect.signature(build).parameters)[3:]
-        build(env_id, None, None, **{name: value for name, value in settings.items() if name in names})  # type: ignore
-
-
-def _header(path: str | os.PathLike[str], raw: Mapping[str, str]) -> dict[str, Any]:
-    """A level's header with its fields read. Raises: CheckpointError."""
-    if raw.get("format") != FORMAT:
-        raise CheckpointError(f"{path} is no level of this suite: its format is {raw.get('format')!r}, not {FORMAT!r}")
-    missing = {*_PLAIN, "observation", "network"} - raw.keys()
-    if missing:
-        raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}")
-    header: dict[str, Any] = {}
-    for name, text in raw.items():
-        try:
-            header[name] = text if name in _PLAIN else json.loads(text)
-        except ValueError:
-            raise CheckpointError(f"{path} is damaged: {name} in its header is no JSON") from None
-    return header
-
-
-def _named(tree: Any) -> list[tuple[str, Any]]:
-    leaves = jax.tree_util.tree_leaves_with_path(tree)
-    return [("/".join(str(key.key) for key in path), leaf) for path, leaf in leaves]
-
-
-def _config(path: str | os.PathLike[str], fields: Any) -> Config:
-    """The configuration of a header's ``network``. Raises: CheckpointError."""
-    kinds = {kind.__dataclass_fields__["architecture"].default: kind for kind in (HexConfig, TileConfig)}
-    architecture = fields.get("architecture") if isinstance(fields, dict) else None
-    if not isinstance(architecture, str) or architecture not in kinds:
-        known = ", ".join(map(repr, kinds))
-        raise CheckpointError(f"{path} has a network {architecture!r}; this version reads {known}")
-    kind = kinds[architecture]
-    if set(fields) != {field.name for field in dataclasses.fields(kind)}:
-        raise CheckpointError(f"{path} is damaged: the fields of its network are not those of {architecture!r}")
-    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
-    counts = [value for name, value in values.items() if name not in ("architecture", "features", "scales")]
-    if not all(type(value) is int and 0 < value <= _MOST for value in counts):
-        raise CheckpointError(f"{path} is damaged: the sizes of its network are not from 1 to {_MOST}")
-    if kind is HexConfig:
-        planes, features, scales = values["planes"], values["features"], values["scales"]
-        whole = isinstance(features, tuple) and all(type(value) is int and 0 <= value < planes for value in features)
-        finite = isinstance(scales, tuple) and all(
-            type(value) in (int, float) and math.isfinite(value) for value in scales
-        )
-        if not (whole and finite and len(features) == len(scales) == planes):
-            raise CheckpointError(f"{path} is damaged: its network does not say how {planes} planes are read")
-    return kind(**values)
-
-
-def _network(config: Config) -> Network:
-    return TileNetwork(config) if isinstance(config, TileConfig) else make_network(config)
-
-
-def _fresh(network: Network, env: Environment, key: jax.Array) -> Any:
-    if isinstance(network, TileNetwork):
-        return init_tile_parameters(network, key)
-    return init_parameters(network, env.observation_shape, env.num_actions, key)
 
 
 def load_agent(env_or_id: Environment | str, path_or_name: str, /, **settings: Any) -> BatchAgent:
@@ -250,65 +196,14 @@ def load_agent(env_or_id: Environment | str, path_or_name: str, /, **settings: A
             raise ValueError(f"no level {path_or_name!r} comes with {env_id}: {known} the path of a trained one")
         path, bare = levels[name], bare or path_or_name != name
     network, parameters, header = read_level(path, env_id)
-    build: Any  # the narrower type of either branch would not fit the call below
-    if isinstance(network, TileNetwork):
-        build = _tile_policy if bare else _tile_zero
-    else:
-        build = _policy if bare else _searching
     settings.pop("policy", None)
-    valid = list(inspect.signature(build).parameters)[3:]
-    own = {name: value for name, value in header["play"].items() if name in valid}
+    family = family_of(env_id)
+    kind: Any = family.policy if bare else family.search
+    valid = kind.Settings.names()
     for setting in settings:
         if setting not in valid:
             raise ValueError(f"agent {path_or_name!r} has no setting {setting!r}: use {', '.join(valid)}")
-    agent = build(env_id, network, parameters, **own | settings)
-    agent.env_id = env_id
-    agent.name, agent.checksum = str(path_or_name), header.get("checksum")
+    chosen = kind.Settings(**_chosen(header["play"], valid) | settings)
+    agent = kind.with_settings(env_id, network, parameters, chosen)
+    agent.name, agent.checksum = str(path_or_name), header["checksum"]
     return agent
-
-
-def _searching(
-    env_id: str,
-    network: HexNetwork,
-    parameters: Any,
-    simulations: int = 64,
-    considered: int = 16,
-    noise: float = 0.0,
-    value_scale: float = 0.1,
-) -> Zero:
-    _check_positive(simulations=simulations, considered=considered)
-    _check_from_zero(noise=noise, value_scale=value_scale)
-    config = SearchConfig(int(simulations), int(min(considered, simulations)), value_scale=float(value_scale))
-    return Zero(env_id, network, parameters, config, float(noise))
-
-
-def _policy(env_id: str, network: HexNetwork, parameters: Any, temperature: float = 0.0) -> ZeroPolicy:
-    _check_from_zero(temperature=temperature)
-    return ZeroPolicy(env_id, network, parameters, float(temperature))
-
-
-def _tile_zero(
-    env_id: str, network: TileNetwork, parameters: Any, considered: int = 8, futures: int = 4, scale: float = 8.0
-) -> TileZero:
-    _check_positive(considered=considered, futures=futures)
-    _check_from_zero(scale=scale)
-    return TileZero(env_id, network, parameters, int(considered), int(futures), float(scale))
-
-
-def _tile_policy(env_id: str, network: TileNetwork, parameters: Any, temperature: float = 0.0) -> TilePolicy:
-    del env_id
-    _check_from_zero(temperature=temperature)
-    return TilePolicy(network, parameters, float(temperature))
-
-
-def _check_positive(**values: Any) -> None:
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value <= _MOST:
-            raise ValueError(f"{name}={value!r} is not valid: use an integer from 1 to {_MOST}")
-
-
-def _check_from_zero(**values: Any) -> None:
-    for name, value in values.items():
-        number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-        if not number or not 0 <= value <= 1e9:
-            raise ValueError(f"{name}={value!r} is not valid: use a number from 0 to 1e9")

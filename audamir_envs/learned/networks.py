@@ -11,8 +11,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Self
 
 import flax.linen as nn
 import jax
@@ -21,7 +21,9 @@ import numpy as np
 
 from audamir_envs.core import Array
 from audamir_envs.hexboard import hexboard
+from audamir_envs.learning import HexInterface
 
+_BEHIND = "Dense_7"  # of the parameters: the logits behind those of the cells
 _OPPOSITE = np.array([0, 4, 5, 6, 1, 2, 3])  # of the seven places "here, E, SE, SW, W, NW, NE"
 
 
@@ -35,20 +37,87 @@ class HexOutput(NamedTuple):
     score: Array  # float32 [batch]: expected final margin, as a share of the board
 
 
+HEADS = ("cells", "komi")
+
+
 @dataclasses.dataclass(frozen=True)
 class HexConfig:
-    """Size and interface of a ``HexNetwork``; written into checkpoints."""
+    """Size and interface of a ``HexNetwork``; written into checkpoints.
+
+    The actions of its game are those of the cells, cell * kinds + kind, then the ``further`` ones. With the head
+    ``komi`` a game may have a pie behind these: komi 0, 2, 4, ..., then the colours black and white; without a pie the
+    same parameters play.
+    """
 
     planes: int  # of the observation
-    kinds: int  # actions of one cell; action = cell * kinds + kind, then pass (and the choices of the pie)
+    kinds: int  # actions of one cell
     features: tuple[int, ...]  # [planes] which input feature each plane adds to
     scales: tuple[float, ...]  # [planes] and by which factor, so that features lie about 0..1
     channels: int = 32
     blocks: int = 4
-    architecture: str = "hex-1"  # raised when the meaning of the parameters changes
+    further: tuple[str, ...] = ("pass",)  # actions behind those of the cells, each with a logit of its own
+    head: str = "cells"  # or "komi"
+    architecture: str = "hex-2"  # raised when the meaning of the parameters changes
+
+    def __post_init__(self) -> None:
+        """Raises: ValueError naming the field that cannot be."""
+        for name in ("planes", "kinds", "channels", "blocks"):
+            value = getattr(self, name)
+            if type(value) is not int or not 1 <= value <= LARGEST[name]:
+                raise ValueError(f"{name}={value!r} of the network is not valid: use an integer up to {LARGEST[name]}")
+        whole = _is_tuple_of(self.features, int) and all(0 <= number < self.planes for number in self.features)
+        finite = _is_tuple_of(self.scales, (int, float)) and all(map(math.isfinite, self.scales))
+        if not (whole and finite and len(self.features) == len(self.scales) == self.planes):
+            raise ValueError(f"features and scales of the network do not say how {self.planes} planes are read")
+        if not _is_tuple_of(self.further, str) or len(set(self.further)) < len(self.further):
+            raise ValueError(f"further={self.further!r} of the network is not valid: name each action once")
+        if self.head not in HEADS:
+            raise ValueError(f"head={self.head!r} of the network is not valid: use {' or '.join(HEADS)}")
+
+    @classmethod
+    def of(cls, interface: HexInterface, channels: int, blocks: int) -> Self:
+        """The configuration for what a game says of its observations and actions."""
+        return cls(
+            interface.planes,
+            interface.kinds,
+            interface.features,
+            interface.scales,
+            channels,
+            blocks,
+            interface.further,
+            "komi" if interface.pie else "cells",
+        )
+
+    def choices(self, observation_shape: tuple[int, ...], actions: int) -> int:
+        """How many komi the pie of a game offers, 0 if it has none.
+
+        Raises: ValueError: the network does not fit a game with these observations and this number of actions.
+        """
+        if len(observation_shape) != 3 or observation_shape[0] != observation_shape[1] or observation_shape[0] % 2 == 0:
+            raise ValueError(f"the network reads hexagonal boards [width, width, planes], not {observation_shape}")
+        if observation_shape[2] != self.planes:
+            raise ValueError(f"the network reads {self.planes} planes, not {observation_shape[2]}")
+        cells = hexboard((observation_shape[0] + 1) // 2).size
+        covered = cells * self.kinds + len(self.further)
+        choices = actions - covered - 2
+        if actions == covered or (self.head == "komi" and choices > 0):
+            return max(choices, 0)
+        further = ", ".join(self.further) if self.further else "nothing else"
+        pie = ", or more than two more (a pie)" if self.head == "komi" else ""
+        raise ValueError(
+            f"the network's actions are {self.kinds} on each of {cells} cells, and {further}: {covered}{pie}; "
+            f"the game has {actions}"
+        )
 
 
-@functools.cache
+LARGEST = {"planes": 4096, "kinds": 4096, "channels": 4096, "blocks": 1024}
+
+
+def _is_tuple_of(value: Any, kinds: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(part, kinds) and not isinstance(part, bool) for part in value)
+
+
+@functools.lru_cache(maxsize=64)
 def _input_matrix(config: HexConfig) -> np.ndarray:
     """float32 [planes, features]."""
     matrix = np.zeros((config.planes, max(config.features) + 1), np.float32)
@@ -56,7 +125,7 @@ def _input_matrix(config: HexConfig) -> np.ndarray:
     return matrix
 
 
-@functools.cache
+@functools.lru_cache(maxsize=64)
 def _places(side: int) -> np.ndarray:
     """int32 [cells, 7]: each cell and its neighbours; the number of cells stands for "off the board"."""
     board = hexboard(side)
@@ -175,34 +244,42 @@ class HexNetwork(nn.Module):
         small = nn.initializers.variance_scaling(0.1, "fan_in", "truncated_normal")
         of_cells = nn.Dense(config.kinds, kernel_init=small)(features)
         of_cells = of_cells.transpose(1, 0, 2).reshape(batch, board.size * config.kinds)
+        choices = config.choices(observation.shape[1:], actions)
 
         hidden = nn.relu(nn.Dense(2 * config.channels)(pooled))
         value_logit = nn.Dense(1, kernel_init=small)(hidden)[:, 0]
         score = nn.Dense(1, kernel_init=small)(hidden)[:, 0]
         ownership = jnp.tanh(nn.Dense(1, kernel_init=small)(x)[..., 0].T)
-        others = self._others(hidden, board.size, actions - board.size * config.kinds)
+        behind = self._komi_head(hidden, board.size, choices) if config.head == "komi" else self._further(hidden)
         return HexOutput(
-            logits=jnp.concatenate([of_cells, others], axis=-1),
+            logits=jnp.concatenate([of_cells, behind], axis=-1),
             value=2 * nn.sigmoid(value_logit) - 1,
             value_logit=value_logit,
             ownership=ownership,
             score=score,
         )
 
-    def _others(self, hidden: Array, cells: int, count: int) -> Array:
-        """float32 [batch, count]: logits of pass and, where there is a pie, of each komi, then black and white.
+    def _further(self, hidden: Array) -> Array:
+        """float32 [batch, further]: logits of the actions behind those of the cells."""
+        if not self.config.further:
+            return jnp.zeros((hidden.shape[0], 0), jnp.float32)
+        return nn.Dense(len(self.config.further), kernel_init=nn.initializers.zeros, name=_BEHIND)(hidden)
+
+    def _komi_head(self, hidden: Array, cells: int, choices: int) -> Array:
+        """float32 [batch, further, or further + choices + 2]: where there is a pie, each komi, black and white too.
 
         The network names one komi that it would choose, and others are liked the less the farther they are: so the
         number of parameters does not grow with the range of komi.
         """
-        zeros = nn.initializers.zeros
-        passing, fair, black = jnp.split(nn.Dense(3, kernel_init=zeros)(hidden), 3, axis=-1)
+        count = len(self.config.further)
+        said = nn.Dense(count + 2, kernel_init=nn.initializers.zeros, name=_BEHIND)(hidden)
+        further, fair, black = jnp.split(said, (count, count + 1), axis=-1)
         sharpness = self.param("komi_sharpness", nn.initializers.constant(0.3), (), jnp.float32)
-        if count == 1:
-            return passing
-        komi = jnp.arange(0, 2 * (count - 3), 2, dtype=jnp.float32)
+        if not choices:
+            return further
+        komi = jnp.arange(0, 2 * choices, 2, dtype=jnp.float32)
         near = -jnp.abs(sharpness) * jnp.abs(komi - fair * cells)
-        return jnp.concatenate([passing, near, black, -black], axis=-1)
+        return jnp.concatenate([further, near, black, -black], axis=-1)
 
 
 def make_network(config: HexConfig) -> HexNetwork:
@@ -211,7 +288,11 @@ def make_network(config: HexConfig) -> HexNetwork:
 
 
 def init_parameters(network: HexNetwork, observation_shape: tuple[int, ...], actions: int, key: Array) -> Any:
-    """Fresh parameters, a tree of dicts of float32 arrays. Consumes key."""
+    """Fresh parameters, a tree of dicts of float32 arrays. Consumes key.
+
+    Raises: ValueError: the network does not fit such a game.
+    """
+    network.config.choices(tuple(observation_shape), actions)
     return _initial(network, tuple(observation_shape), actions, key)
 
 
@@ -219,6 +300,16 @@ def init_parameters(network: HexNetwork, observation_shape: tuple[int, ...], act
 def _initial(network: HexNetwork, observation_shape: tuple[int, ...], actions: int, key: Array) -> Any:
     observation = jnp.zeros((1, *observation_shape), jnp.float32)
     return network.init(key, observation, actions=actions)["params"]
+
+
+def without_komi_head(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Parameters (or an optimiser's arrays like them) of a game with a pass alone behind its cells, from the time when
+    all networks had the head for komi.
+
+    Args: arrays: by the path of each in its tree, however written.
+    """
+    kept = {name: array for name, array in arrays.items() if "komi_sharpness" not in name}
+    return {name: array[..., :1] if _BEHIND in name else array for name, array in kept.items()}
 
 
 Evaluate = Callable[[Array], HexOutput]

@@ -46,7 +46,7 @@ def other_way(
 
 LEARNING = Learning(
     algorithm="ppo",
-    network="audamir_envs.learned.tile_network",
+    network="audamir_envs.principalities.trained",
     variants=variants,
     layouts="2",
     layouts_help="players, with @tiles and :share where wanted: 2, or 2:3,4:3,8:1, or 2@6",

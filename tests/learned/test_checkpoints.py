@@ -100,7 +100,7 @@ def test_what_does_not_belong_is_refused_by_name(level, tmp_path) -> None:
         read_level(rewritten(path, tmp_path / "b", observation='[3, "uint8"]'), env.id)
     network = read_tensors(path)[1]["network"]
     with pytest.raises(CheckpointError, match="network 'hex-0'"):
-        read_level(rewritten(path, tmp_path / "c", network=network.replace("hex-1", "hex-0")), env.id)
+        read_level(rewritten(path, tmp_path / "c", network=network.replace("hex-2", "hex-0")), env.id)
     wider = network.replace('"channels": 4', '"channels": 5')
     with pytest.raises(CheckpointError, match="parameter"):
         read_level(rewritten(path, tmp_path / "d", network=wider), env.id)
@@ -138,22 +138,44 @@ def test_every_damaged_header_is_named(level, tmp_path) -> None:
             read_level(rewritten(path, target, **{field: "{"}), env.id)
     network = json.loads(read_tensors(path)[1]["network"])
     for fields, message in (
-        ([], "network None; this version reads"),
-        (network | {"architecture": ["hex-1"]}, "this version reads"),
-        (network | {"more": 1}, "the fields of its network are not those of 'hex-1'"),
-        (network | {"channels": 0}, "sizes of its network"),
-        (network | {"channels": "4"}, "sizes of its network"),
-        (network | {"kinds": 10**9}, "sizes of its network"),
+        ([], "network None, which cannot play stigmergy-v0: this version reads 'hex-2'"),
+        (network | {"architecture": ["hex-2"]}, "this version reads"),
+        (network | {"more": 1}, "the fields of its network are not those of 'hex-2'"),
+        (network | {"channels": 0}, "channels=0 of the network is not valid: use an integer up to 4096"),
+        (network | {"channels": "4"}, "channels='4' of the network"),
+        (network | {"kinds": 10**9}, "kinds=1000000000 of the network"),
+        (network | {"blocks": 1000}, "its network has 1000 blocks, more than there are arrays"),
+        (network | {"blocks": 65536}, "blocks=65536 of the network"),
+        (network | {"blocks": 2}, "parameter _Block_1/Dense_0/bias is missing"),
+        (network | {"head": "cells"}, "parameter Dense_7/bias"),
+        (network | {"head": "tail"}, "head='tail' of the network is not valid: use cells or komi"),
+        (network | {"further": ["pass", "swap"]}, "1 on each of 61 cells, and pass, swap"),
+        (network | {"further": ["pass", "pass"]}, "name each action once"),
+        (network | {"further": 1}, "name each action once"),
         (network | {"features": [-1, *network["features"][1:]]}, "how 16 planes are read"),
         (network | {"scales": network["scales"][1:]}, "how 16 planes are read"),
-        (network | {"scales": [float("nan"), *network["scales"][1:]]}, "how 16 planes are read"),
+        (network | {"scales": [float("nan"), *network["scales"][1:]]}, "network in its header is no JSON"),
         (network | {"scales": ["a", *network["scales"][1:]]}, "how 16 planes are read"),
     ):
-        with pytest.raises(CheckpointError, match=f"x.safetensors .*{message}"):
+        with pytest.raises(CheckpointError, match=f"x.safetensors.*{message}"):
             read_level(rewritten(path, target, network=json.dumps(fields)), env.id)
     tiles = json.dumps({"channels": 4, "blocks": 1, "pairs": 2, "architecture": "tiles-1"})
     with pytest.raises(CheckpointError, match="network 'tiles-1', which cannot play stigmergy-v0"):
         read_level(rewritten(path, target, network=tiles), env.id)
+    facts = (
+        ("budget", '{"minutes": "1"}'),
+        ("budget", "[]"),
+        ("settings", "3"),
+        ("results", '[{"opponent": "strong"}, 1]'),
+        ("commit", "null"),
+        ("play", "[1]"),
+    )
+    for name, text in facts:
+        with pytest.raises(CheckpointError, match=f"x.safetensors is damaged: {name} in its header cannot be"):
+            read_level(rewritten(path, target, **{name: text}), env.id)
+    for text in ("[" * 10**5, '{"a":' * 10**5, "NaN", "9" * 5000):
+        with pytest.raises(CheckpointError, match=r"x.safetensors is damaged: more in its header is no JSON$"):
+            read_level(rewritten(path, target, more=text), env.id)
     with pytest.raises(CheckpointError, match="parameter"):  # one name inside another
         read_level(
             rewritten(path, target, change=lambda a: a | {f"{name}/x": a[name] for name in sorted(a)[:1]}), env.id

@@ -1,5 +1,7 @@
 """The network: its convolution against plain loops, gradients against finite differences, any side by one set."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +19,7 @@ from audamir_envs.learned.networks import (
 )
 
 PLANES, KINDS = 5, 2
-CONFIG = HexConfig(PLANES, KINDS, (0, 1, 2, 3, 3), (1.0, 0.5, 1.0, 1.0, 2.0), channels=6, blocks=2)
+CONFIG = HexConfig(PLANES, KINDS, (0, 1, 2, 3, 3), (1.0, 0.5, 1.0, 1.0, 2.0), channels=6, blocks=2, head="komi")
 
 
 def plain_convolution(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
@@ -135,3 +137,39 @@ def test_a_number_of_cells_that_no_board_has_is_refused() -> None:
     assert [side_of(n) for n in (7, 19, 37, 61, 91, 127, 169)] == [2, 3, 4, 5, 6, 7, 8]
     with pytest.raises(ValueError, match="20 cells"):
         side_of(20)
+
+
+def test_what_the_action_head_does_not_cover_is_refused() -> None:
+    def config(**changes) -> HexConfig:
+        return dataclasses.replace(CONFIG, **{"head": "cells"} | changes)
+
+    cells, shape = hexboard(3).size, (5, 5, PLANES)
+    assert config().choices(shape, 2 * cells + 1) == 0
+    assert config(further=()).choices(shape, 2 * cells) == 0
+    assert config(further=("pass", "swap")).choices(shape, 2 * cells + 2) == 0
+    assert config(head="komi").choices(shape, 2 * cells + 1) == 0
+    assert config(head="komi").choices(shape, 2 * cells + 1 + 4 + 2) == 4
+    for chosen, actions in ((config(), 2 * cells), (config(), 2 * cells + 2), (config(), 2 * cells + 7)):
+        with pytest.raises(ValueError, match=f"2 on each of 19 cells, and pass: 39; the game has {actions}"):
+            chosen.choices(shape, actions)
+    for actions in (2 * cells, 2 * cells + 2, 2 * cells + 3):
+        with pytest.raises(ValueError, match=r"39, or more than two more \(a pie\); the game has"):
+            init_parameters(make_network(config(head="komi")), shape, actions, jax.random.key(0))
+    with pytest.raises(ValueError, match="reads 5 planes, not 4"):
+        config().choices((5, 5, 4), 2 * cells + 1)
+    for other in ((5, 4, PLANES), (4, 4, PLANES), (5, PLANES)):
+        with pytest.raises(ValueError, match="reads hexagonal boards"):
+            config().choices(other, 2 * cells + 1)
+
+
+@pytest.mark.parametrize(("further", "head"), [((), "cells"), (("pass", "swap", "resign"), "cells"), (("a",), "komi")])
+def test_every_head_gives_a_logit_an_action(further, head) -> None:
+    config = HexConfig(PLANES, 1, tuple(range(PLANES)), (1.0,) * PLANES, 2, 1, further, head)
+    network, cells = make_network(config), hexboard(2).size
+    for actions in {cells + len(further), cells + len(further) + (5 if head == "komi" else 0)}:
+
+        def said(key: jax.Array, actions: int = actions) -> jax.Array:
+            parameters = init_parameters(network, (3, 3, PLANES), actions, key)
+            return bind(network, parameters, actions)(jnp.zeros((2, 3, 3, PLANES))).logits
+
+        assert jax.eval_shape(said, jax.random.key(0)).shape == (2, actions)

@@ -11,9 +11,9 @@ from audamir_training.ppo_play import Decisions, Lanes, Mix
 from tiny_ppo import random_parameters
 
 import audamir_envs
-from audamir_envs.learned.tile_network import TileConfig, TileNetwork, TileOutput
 from audamir_envs.principalities import dice, rules
 from audamir_envs.principalities.learning import other_way
+from audamir_envs.principalities.network import TileConfig, TileNetwork, TileOutput
 
 ENV = audamir_envs.make("principalities-v0", players=3, tiles=3)
 LINE = [[1], [0, 2], [1]]

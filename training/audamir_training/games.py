@@ -73,8 +73,7 @@ def hex_config(env_id: str, channels: int, blocks: int) -> HexConfig:
     """The network of a game for AlphaZero. Raises: ValueError, as ``interface``."""
     from audamir_envs.learned.networks import HexConfig  # here, since it loads a network library
 
-    found = interface(env_id)
-    return HexConfig(found.planes, found.kinds, found.features, found.scales, channels, blocks)
+    return HexConfig.of(interface(env_id), channels, blocks)
 
 
 def own_network(env_id: str) -> Any:

@@ -18,10 +18,11 @@ except ModuleNotFoundError:  # Windows, where nothing keeps a second process out
 import jax
 import numpy as np
 
-from audamir_envs.learned.checkpoints import CheckpointError, read_tensors, write_tensors
+from audamir_envs.learned.networks import without_komi_head
+from audamir_envs.learned.tensors import CheckpointError, read_tensors, write_tensors
 from audamir_training.algorithms import read_settings
 
-FORMAT = "audamir-run-1"
+FORMAT, EARLIER = "audamir-run-2", ("audamir-run-1",)
 
 
 @contextlib.contextmanager
@@ -63,6 +64,8 @@ def load_state(path: str | os.PathLike[str], like: Any, newer: tuple[str, ...] =
     """
     arrays, header = read_tensors(path)
     facts = _facts(path, header)
+    if header["format"] in EARLIER and not any("komi_sharpness" in name for name, _ in _named(like)):
+        arrays = without_komi_head(arrays)
     leaves = []
     for name, leaf in _named(like):
         if name not in arrays and name.startswith(newer):
@@ -104,7 +107,7 @@ def read_fields(path: str | os.PathLike[str], kind: type, values: Any) -> Any:
 
 
 def _facts(path: str | os.PathLike[str], header: dict[str, str]) -> dict[str, Any]:
-    if header.get("format") != FORMAT:
+    if header.get("format") not in (FORMAT, *EARLIER):
         raise CheckpointError(f"{path} is no state of a run: its format is {header.get('format')!r}, not {FORMAT!r}")
     try:
         facts = json.loads(header.get("facts", ""))

@@ -9,8 +9,8 @@ import pytest
 from tiny_ppo import random_parameters
 
 import audamir_envs
-from audamir_envs.learned import tile_network
-from audamir_envs.learned.tile_network import TileConfig, TileNetwork, TileOutput
+from audamir_envs.principalities import network as tile_network
+from audamir_envs.principalities.network import TileConfig, TileNetwork, TileOutput
 
 NETWORK = TileNetwork(TileConfig(channels=6, blocks=1, pairs=4))
 PLAYERS, TILES = 3, 7

@@ -20,6 +20,7 @@ import numpy as np
 from audamir_envs.core import Array
 from audamir_envs.principalities import bits, dice, observation
 
+_LARGEST = 4096  # of whatever a configuration counts
 _ABSENT = -1e9  # a logit that no softmax gives any weight
 _FACES = dice.MOST + 1  # dice on a tile, 0 standing for no tile
 _SMALL = nn.initializers.variance_scaling(0.05, "fan_in", "truncated_normal")
@@ -47,6 +48,13 @@ class TileConfig:
     blocks: int = 2
     pairs: int = 16  # length of the vectors whose product tells how tiles suit each other
     architecture: str = "tiles-1"  # raised when the meaning of the parameters changes
+
+    def __post_init__(self) -> None:
+        """Raises: ValueError naming the field that cannot be."""
+        for name in ("channels", "blocks", "pairs"):
+            value = getattr(self, name)
+            if type(value) is not int or not 1 <= value <= _LARGEST:
+                raise ValueError(f"{name}={value!r} of the network is not valid: use an integer up to {_LARGEST}")
 
 
 class _Inputs(NamedTuple):
@@ -290,7 +298,9 @@ class TileNetwork(nn.Module):
         return logits + answers * of_answer[:, None]
 
 
+# What is read of a game's own network; see ``audamir_envs.learning``.
 Config = TileConfig
+BLOCK = "block_"  # how the parameters of each block are named, before its number
 
 
 def make_network(config: TileConfig) -> TileNetwork:
@@ -299,13 +309,22 @@ def make_network(config: TileConfig) -> TileNetwork:
 
 
 def init_parameters(network: TileNetwork, observation_shape: tuple[int, ...], actions: int, key: Array) -> Any:
-    """``init_tile_parameters`` as ``learning.Learning.network`` asks for it. Consumes key."""
-    del observation_shape, actions
-    return init_tile_parameters(network, key)
+    """Fresh parameters, a tree of dicts of float32 arrays, which fit any number of tiles and players. Consumes key.
+
+    Raises: ValueError: the network does not fit a game with such observations and actions.
+    """
+    tiles = observation_shape[0]
+    players = observation_shape[-1] - tiles - observation.features(0)
+    if len(observation_shape) != 2 or players < 2 or actions != tiles * tiles + 3:
+        raise ValueError(
+            f"the network reads [tiles, players + {observation.features(0)} + tiles] for tiles * tiles + 3 actions: "
+            f"the game has observations {observation_shape} and {actions} actions"
+        )
+    return _initial(network, key)
 
 
 def init_tile_parameters(network: TileNetwork, key: Array) -> Any:
-    """Fresh parameters, a tree of dicts of float32 arrays, which fit any number of tiles and players. Consumes key."""
+    """``init_parameters`` of any size. Consumes key."""
     return _initial(network, key)
 
 
