@@ -215,6 +215,8 @@ def test_by_keyboard_and_by_notation(page, server):
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     playwright.expect(board.locator(".moves li button")).to_have_text(["e8"])
+    # The board keeps the focus: the other side can go on from where this one was.
+    playwright.expect(board.locator('[data-place="e8"]')).to_be_focused()
     page.get_by_label("Move in the game's notation").fill("e1-e3")
     page.keyboard.press("Enter")
     playwright.expect(board.locator(".moves li button")).to_have_text(["e8", "e1-e3"])
@@ -240,7 +242,7 @@ def test_restart_asks_and_a_level_finishes(page, server):
     page.get_by_role("dialog").get_by_role("button", name="Let it finish").click()
     playwright.expect(said(page)).to_have_text(re.compile("game is over"), timeout=SECONDS)
     page.locator("summary", has_text="Position as text").click()
-    text = page.get_by_label("Position as text").input_value()
+    text = page.get_by_label("Position as text", exact=True).input_value()
     assert len(text.split()) == 5
 
 

@@ -20,7 +20,10 @@ export class Board {
     this.moves = [];
     this.selected = null;
     this.focused = 0;
+    this.keyboard = false; // whether the board is played by keys, so that it keeps the focus from move to move
     this.picture.addEventListener("keydown", (event) => this.#key(event));
+    document.addEventListener("pointerdown", () => { this.keyboard = false; });
+    document.addEventListener("focusin", (event) => { if (!this.picture.contains(event.target)) this.keyboard = false; });
   }
 
   // The picture: [width, height], a colour and SVG texts of shapes.
@@ -60,6 +63,7 @@ export class Board {
       if (!this.targets[this.focused]) this.focused = 0;
       this.targets[this.focused].setAttribute("tabindex", 0);
       this.layers.targets.append(...this.targets);
+      if (this.keyboard) this.targets[this.focused].focus();
     }
     this.#rings();
   }
@@ -103,7 +107,9 @@ export class Board {
 
   // Arrows go to the nearest place in their direction, Enter and space choose, Escape lets go.
   #key(event) {
-    if (!this.moves.length || event.altKey || event.ctrlKey || event.metaKey) return;
+    const here = this.targets?.indexOf(event.target) ?? -1;
+    if (here < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (here !== this.focused) this.#focus(here);
     const directions = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     if (event.key in directions) {
       const [dx, dy] = directions[event.key];
@@ -115,11 +121,14 @@ export class Board {
         if (along > 1 && (best === null || along + 2 * across < best[0])) best = [along + 2 * across, number];
       });
       if (best) this.#focus(best[1]);
-    } else if (event.key === "Enter" || event.key === " ") this.choose(this.focused);
-    else if (event.key === "Escape") {
+    } else if (event.key === "Enter" || event.key === " ") {
+      this.keyboard = true;
+      this.choose(this.focused);
+    } else if (event.key === "Escape") {
       this.selected = null;
       this.#rings();
     } else return;
+    this.keyboard = true;
     event.preventDefault();
     event.stopPropagation();
   }

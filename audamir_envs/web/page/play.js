@@ -185,10 +185,11 @@ export class Play {
     }
     const agent = this.table.players[this.frame.mover];
     const { game } = this.table;
+    this.#say(`${agent} is thinking…`, true);
     try {
       const { agent: ready } = await ask("ready", { game, agent, what: "act" });
       if (turn !== this.turn) return;
-      this.#say(ready ? `${agent} is thinking…` : `${agent} is being compiled, which takes a while the first time…`, true);
+      if (!ready) this.#say(`${agent} is being compiled, which takes a while the first time…`, true);
       const { action } = await ask("act", { game, agent });
       if (turn === this.turn) await this.#advance(action);
     } catch (error) {
