@@ -263,11 +263,11 @@ def test_analysis_is_shown_and_goes_into_the_record(page, server, tmp_path):
     assert play_part(page).locator("svg.board .shade .share").count() > 0
     # The graph can be clicked: its left end is the first position.
     box = panel.locator("svg.chart").bounding_box()
-    page.mouse.click(box["x"] + 46 / 600 * box["width"], box["y"] + box["height"] / 2)
+    page.mouse.click(box["x"] + 41 / 420 * box["width"], box["y"] + box["height"] / 2)
     playwright.expect(play_part(page).locator(".status").first).to_contain_text("Start.")
     shares = play_part(page).locator("svg.board .shade .share").all_inner_texts()
     assert all(0.1 <= float(share) <= 100 for share in shares)
-    panel.get_by_label("policy").uncheck()
+    panel.get_by_role("checkbox", name="policy").uncheck()
     playwright.expect(play_part(page).locator("svg.board .shade .share")).to_have_count(0)
     with page.expect_download() as download:
         page.get_by_role("button", name="Save record").click()

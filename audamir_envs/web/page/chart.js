@@ -3,8 +3,8 @@
 import { html, svg } from "./element.js";
 
 const DASHES = ["", "7 4", "2 3", "9 3 2 3", "12 4", "4 2 1 2", "1 4", "14 3 3 3"];
-const WIDTH = 600;
-const LEFT = 44;
+const WIDTH = 420;
+const LEFT = 40;
 const RIGHT = 12;
 const TOP = 10;
 const BOTTOM = 24;
