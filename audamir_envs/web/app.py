@@ -141,8 +141,13 @@ class Service:
     def run(self, question: Question) -> Any:
         """The numbers of a training run (``run``: its place in the list)."""
         folder = _chosen(question, "run", self.run_folders)
+        level = str(folder / runs.LEVEL)
         try:
-            return runs.read(folder)
+            played = self.levels.add(level)
+        except (ValueError, OSError):  # there is none yet
+            played = []
+        try:
+            return runs.read(folder) | {"level": [played[0], *self.levels.entry(level)] if played else None}
         except OSError:
             raise BadRequest(f"run {folder.name} has no {runs.METRICS} that can be read") from None
 

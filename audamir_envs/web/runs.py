@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-METRICS = "metrics.jsonl"
+METRICS, LEVEL = "metrics.jsonl", "best.safetensors"  # of what a run writes, the files that are read here
 _MOST = 400  # points of a curve that are sent
 
 

@@ -29,37 +29,61 @@ class Levels:
     def __init__(self, given: Sequence[str] = ()) -> None:
         """Args: given: texts of agents. Raises: ValueError, OSError: one that no game can load."""
         self._agents: dict[tuple[str, str], Agent] = {}
+        self._written: dict[tuple[str, str], int | None] = {}  # when an agent's file was written, if it is one
         self._given: dict[str, list[str]] = {env_id: [] for env_id in registry.ids()}
-        for text in given:
-            self._add(text)
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._ready: set[Any] = set()
         self._lock = threading.Lock()  # one thinks at a time: two would share the same cores
+        for text in given:
+            self.add(text)
 
-    def _add(self, text: str) -> None:
+    def add(self, text: str) -> list[str]:
+        """Offers an agent too; returns the ids of its games. Raises: ValueError, OSError: one that no game can load."""
         refusals: list[Exception] = []
+        found = []
         for env_id, texts in self._given.items():
             try:
-                self._agents[env_id, text] = load_agent_text(env_id, text)
+                self._load(env_id, text)
             except (ValueError, OSError) as error:
                 refusals.append(error)
             else:
-                texts.append(text)
-        if len(refusals) == len(self._given):
+                found.append(env_id)
+                if text not in texts:
+                    texts.append(text)
+        if not found:
             raise refusals[0]
+        return found
 
     def names(self, env_id: str) -> list[list[str]]:
         """[text, what the page calls it]."""
         own = [[name, name] for name in agent_names(env_id)]
-        return own + [[text, os.path.basename(text)] for text in self._given[env_id] if [text, text] not in own]
+        return own + [[text, _short(text)] for text in self._given[env_id] if [text, text] not in own]
+
+    def entry(self, text: str) -> list[str]:
+        """What ``names`` says of a text."""
+        return [text, _short(text)]
+
+    def _load(self, env_id: str, text: str) -> Agent:
+        """The agent; anew where a training run, say, has written another one. Raises: ValueError, OSError."""
+        name, written = (env_id, text), _modified(text)
+        old = self._agents.get(name)
+        if old is not None and self._written[name] in (written, None):
+            return old
+        agent = load_agent_text(env_id, text)
+        with self._lock:  # what was compiled of the old one goes with it
+            self._compiled = {key: made for key, made in self._compiled.items() if key[0] != id(old)}
+            self._ready = {key for key in self._ready if key[0] != id(old)}
+            self._agents[name], self._written[name] = agent, written
+        return agent
 
     def _agent(self, env_id: str, text: Any) -> Agent:
-        known = [name for name, _ in self.names(env_id)]
-        if text not in known:
-            raise BadRequest(f"unknown agent {text!r:.60}: use {', '.join(os.path.basename(name) for name in known)}")
-        if (env_id, text) not in self._agents:
-            self._agents[env_id, text] = load_agent_text(env_id, text)
-        return self._agents[env_id, text]
+        known = dict(self.names(env_id))
+        if not isinstance(text, str) or text not in known:
+            raise BadRequest(f"unknown agent {text!r:.60}: use {', '.join(known.values())}")
+        try:
+            return self._load(env_id, text)
+        except (ValueError, OSError) as error:
+            raise BadRequest(sentence(error)) from None
 
     def loaded(self, env_id: str, text: str) -> Agent | None:
         """An agent that has played, None for any other name."""
@@ -73,7 +97,7 @@ class Levels:
         agent = self._agent(engine.env.id, text)
         shapes = jax.eval_shape(engine.env.init, jax.random.key(0))
         leaves = tuple((leaf.shape, str(leaf.dtype)) for leaf in jax.tree.leaves(shapes))
-        return engine.env.id, id(agent), what, leaves
+        return id(agent), what, leaves
 
     def act(self, engine: Engine, table: Table, state: State, text: Any) -> int:
         """The action of an agent in the last position of a game. Raises: BadRequest; RuntimeError: an illegal action.
@@ -197,6 +221,20 @@ def spots(env: Environment, state: State) -> dict[int, list[Any]]:
         path = move.path if move.action not in spots else move.path[-1:]
         spots[move.action] = [list(path), round(x, 1), round(y, 1)]
     return spots
+
+
+def _modified(text: str) -> int | None:
+    """When a file was written last; None: it is none, or gone."""
+    try:
+        return os.stat(text).st_mtime_ns
+    except (OSError, ValueError):
+        return None
+
+
+def _short(text: str) -> str:
+    """A text without folders, but for the one that a run's level lies in."""
+    parts = text.split(os.sep)
+    return os.sep.join(parts[-2:])
 
 
 def _numbers(values: Any, digits: int = 4) -> list[float | None]:

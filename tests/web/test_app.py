@@ -1,6 +1,7 @@
 """The server's answers: games as the browser sends them, played again and told as the page wants them."""
 
 import json
+import os
 
 import jax
 import numpy as np
@@ -145,7 +146,7 @@ class Seer(audamir_envs.agents.RandomAgent):
 
 def test_all_that_an_agent_says_is_told_and_kept_in_a_record(make_client, tmp_path):
     levels = Levels()
-    levels._agents["stigmergy-v0", "random"] = Seer()
+    levels._agents["stigmergy-v0", "random"], levels._written["stigmergy-v0", "random"] = Seer(), None
     client = make_client(levels)
     game = played(client, STIGMERGY, 0) | {"actions": [7]}
     (told,) = client.answer("evaluate", {"game": game, "agent": "random", "plies": [0]})["evaluations"]
@@ -249,6 +250,26 @@ def test_agents_are_those_of_the_game_and_those_given(make_client, tmp_path):
     assert "unknown agent" in said
     with pytest.raises(ValueError, match="unknown agent"):
         Levels(["nobody"])
+
+
+def test_a_runs_best_level_plays_and_is_read_anew_when_it_changes(make_client, tmp_path):
+    run = tmp_path / "c1"
+    run.mkdir()
+    (run / "metrics.jsonl").write_text('{"kind": "train", "iteration": 1, "loss": 2}\n')
+    levels = Levels()
+    client = make_client(levels, run_folders=[run])
+    assert client.answer("run", {"run": 0})["level"] is None
+    shipped = audamir_envs.learned.shipped("colony-v0")["zero"]
+    best = run / "best.safetensors"
+    best.write_bytes(shipped.read_bytes())
+    env, text, name = client.answer("run", {"run": 0})["level"]
+    assert (env, name) == ("colony-v0", "c1/best.safetensors")
+    first = levels._agents[env, text]
+    assert client.answer("run", {"run": 0})["level"] == [env, text, name]
+    assert levels._agents[env, text] is first
+    os.utime(best, ns=(1, 1))
+    client.answer("run", {"run": 0})
+    assert levels._agents[env, text] is not first
 
 
 def test_nothing_but_the_page_is_read():

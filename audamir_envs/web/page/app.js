@@ -16,7 +16,16 @@ const records = new Records(about, async (table) => {
   show("Play");
 });
 const parts = [["Play", play], ["Records", records]];
-if (about.runs.length) parts.push(["Training", new Runs(about)]);
+if (about.runs.length) {
+  parts.push(["Training", new Runs(about, async (env, level) => {
+    const game = about.games.find(({ id }) => id === env);
+    if (!game.agents.some(([text]) => text === level[0])) game.agents.push(level);
+    const { seats } = await ask("seats", { game: { env } });
+    const table = { env, options: {}, seed: Math.floor(Math.random() * 2147483647), start: null, actions: [] };
+    await play.begin({ game: table, players: seats.map(() => level[0]), names: seats });
+    show("Play");
+  })]);
+}
 
 function show(name) {
   for (const [title, part] of parts) {

@@ -2,12 +2,14 @@
 
 import { ask } from "./api.js";
 import { chart, short } from "./chart.js";
-import { choice, html } from "./element.js";
+import { button, choice, html } from "./element.js";
 
 const SECONDS = 5;
 
 export class Runs {
-  constructor(about) {
+  // onwatch(env, level): plays the newest level against itself; level: [text, name].
+  constructor(about, onwatch) {
+    this.watch = button("Watch its best level play itself", () => onwatch(this.level[0], this.level.slice(1)), { hidden: true });
     this.chosen = 0;
     this.note = html("p", { className: "note", role: "status" });
     this.charts = html("div", { className: "charts" });
@@ -15,7 +17,7 @@ export class Runs {
       html("div", { className: "row" }, choice("Run", about.runs.map((name, number) => [String(number), name]), "0", (number) => {
         this.chosen = Number(number);
         this.#read();
-      })),
+      }), this.watch),
       this.note, this.charts);
   }
 
@@ -36,6 +38,8 @@ export class Runs {
       return;
     }
     const { last } = found;
+    this.level = found.level;
+    this.watch.hidden = !found.level;
     const told = ["iteration", "positions", "positions_per_second", "seconds"].filter((name) => name in last);
     this.note.textContent = told.map((name) => `${name.replaceAll("_", " ")}: ${short(last[name])}`).join("   ");
     const opponents = Object.entries(found.evaluation);
