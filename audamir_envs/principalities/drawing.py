@@ -238,11 +238,34 @@ def _chips(layout: _Layout, game: dict[str, np.ndarray]) -> list[Shape]:
     for tile, (x, y) in enumerate(layout.centres):
         below = y + (12.5 if layout.outlines else 20.0)
         half = 3.0 + 2.2 * len(str(tile))
+        shapes.append(_token(x, y, game["owner"][tile], _CHIP, 0.8))
         shapes.append(Polygon(_box(x - half, below - 5, 2 * half, 10), fill=_CHIP, stroke=_EDGE, stroke_width=0.6))
         shapes.append(Text(x, below, str(tile), size=8.0, fill=_FAINT))
-        shapes.append(Circle(x, y, 8.5, fill=_CHIP, stroke=_EDGE, stroke_width=0.8))
         shapes.append(Text(x, y, str(game["dice"][tile]), size=13.0, fill=_INK, bold=True))
     return shapes
+
+
+def _token(x: float, y: float, seat: int, fill: str, stroke_width: float) -> Shape:
+    """A seat's own form, for those who do not see its colour; a number fits into each."""
+    if seat == 0:
+        return Circle(x, y, 8.5, fill=fill, stroke=_EDGE, stroke_width=stroke_width)
+    if seat == 7:
+        return Polygon(_box(x - 12, y - 7, 24, 14), fill=fill, stroke=_EDGE, stroke_width=stroke_width)
+    corners, radius, turn, down = _FORMS[seat - 1]
+    angles = [math.radians(turn + 360 * k / corners) for k in range(corners)]
+    points = tuple((x + radius * math.cos(a), y + down + radius * math.sin(a)) for a in angles)
+    return Polygon(points, fill=fill, stroke=_EDGE, stroke_width=stroke_width)
+
+
+_FORMS = (
+    (4, 11.5, 45, 0.0),
+    (3, 15.0, -90, 1.5),
+    (4, 12.5, 0, 0.0),
+    (5, 10.5, -90, 0.0),
+    (3, 15.0, 90, -1.5),
+    (6, 10.0, 0, 0.0),
+)
+"""Of the tokens of seats 1 to 6: corners, their distance from the middle, angle of the first, a shift downwards."""
 
 
 def _outlined(layout: _Layout, tile: int, colour: str) -> Shape:
@@ -294,7 +317,7 @@ def _seats(env: Environment, state: State, game: dict[str, np.ndarray], left: fl
         top = _MARGIN + seat * _LINE
         if not over and seat == turn:
             shapes.append(Polygon(_box(left + 4, top - 4, _SIDE - 8, _LINE - 4), fill="#ece6d8"))
-        shapes.append(Circle(left + 18, top + 9, 8.0, fill=SEATS[seat], stroke=_EDGE, stroke_width=1.0))
+        shapes.append(_token(left + 18, top + 9, seat, SEATS[seat], 1.0))
         name = env.player_name(seat)
         if game["tiles"][seat] == 0:
             name += "  out"

@@ -57,7 +57,8 @@ def texts(scene):
 def check_map(scene, owner, dice, grid):
     """Every tile is drawn once, in its owner's colour, with its own area, its dice and its number on it."""
     hexagon = 3 * 3**0.5 / 2 * drawing._RADIUS**2
-    land = [s for s in scene.shapes if isinstance(s, Polygon) and s.fill in drawing.SEATS]
+    side = scene.width - drawing._SIDE  # where the seats' own tokens stand
+    land = [s for s in scene.shapes if isinstance(s, Polygon) and s.fill in drawing.SEATS and min(s.points)[0] < side]
     lakes = [s for s in scene.shapes if isinstance(s, Polygon) and s.fill == drawing._SEA][1:]
     assert len(land) == len(owner)
     tile_of = {}
@@ -180,3 +181,12 @@ def test_illegal_and_eliminated():
     text = env.board_text(ended, env.text_to_action("0>0"))
     assert text.splitlines()[-2:] == ["Last: 0>0", "Round 1: ended by an illegal action of player_0"]
     assert re.search(r"player_2: 0 tiles, 0 dice, group 0, reserve 0, out", text)
+
+
+def test_seats_differ_by_the_form_of_their_tokens():
+    tokens = [drawing._token(0, 0, seat, "#ffffff", 1.0) for seat in range(8)]
+    forms = {getattr(token, "points", token) for token in tokens}
+    assert len(forms) == 8
+    for token in tokens[1:]:
+        assert inside((0, 0), token.points)
+        assert all(inside((x, y), token.points) for x in (-3, 3) for y in (-4, 4)), "the number does not fit"

@@ -60,6 +60,7 @@ export class Analysis {
     const game = this.game();
     const agent = this.agent;
     const missing = plies.filter((ply) => !this.replay.evaluations[ply]);
+    this.#say(`${agent} is thinking…`, true);
     try {
       const { agent: ready } = await ask("ready", { game, agent, what: "evaluate" });
       for (let first = 0; first < missing.length; first += CHUNK) {

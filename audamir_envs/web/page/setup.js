@@ -66,7 +66,6 @@ export class Setup {
     const values = [...option.values];
     const numbers = low === null ? 0 : high === null ? Infinity : high - low + 1;
     if (numbers && numbers <= FEW) for (let n = low; n <= high; n += 1) if (!values.includes(n)) values.push(n);
-    values.sort((a, b) => (b === option.default) - (a === option.default));
     const box = html("div", { className: "options" }, radios(name, values.map((value) => [value, word(value)]), option.default, (value) => this.#set(option, value)));
     if (numbers > FEW) {
       const own = typeof option.default === "number";
