@@ -26,16 +26,20 @@ COMMANDS = {
     "list": "environments, their options and agents",
     "play": "play against agents in the terminal",
     "evaluate": "let agents play each other and report the score",
-    "analyze": "say what an agent thinks of a position or of a record",
     "view": "write a recorded game as a page that works from disk",
     "serve": "open the page to play, replay and look into games",
     "ladder": "rate all levels of an environment",
+    "replay": "watch recorded games again, or verify them",
+    "dataset": "make columns for learning from recorded games",
+    "generate": "play games and make columns for learning of them",
     "solve": "solve a small game exactly",
     "bench": "measure speed, beside that of other suites",
 }
 GROUP = "audamir.commands"
 NO_CACHE = "--no-cache"
 EXTRAS = {  # what installs the package
+    "pyarrow": "datasets",
+    "minari": "datasets",
     "tensorboardX": "train",
     "matplotlib": "train",
     "optax": "train",

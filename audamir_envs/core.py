@@ -11,7 +11,7 @@ import abc
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import jax
@@ -201,7 +201,7 @@ class Environment(abc.ABC):
 
     @abc.abstractmethod
     def to_text(self, state: State) -> str:
-        """The position as one line of text."""
+        """The position (``state.game`` alone) as one line of text."""
 
     @abc.abstractmethod
     def from_text(self, text: str) -> State:
@@ -253,6 +253,10 @@ class Environment(abc.ABC):
         """What chance decided after an action, in words of the game; empty for nothing."""
         del action, chance
         return ""
+
+    def chance_to_texts(self, actions: Sequence[int], chance: np.ndarray) -> list[str]:
+        """``chance_to_text`` of many actions (chance: uint8 [actions, *chance_shape]); override it to be faster."""
+        return [self.chance_to_text(action, one) for action, one in zip(actions, chance, strict=True)]
 
     def text_to_chance(self, action: int, text: str) -> np.ndarray:
         """The inverse, uint8 [*chance_shape]. Raises: ValueError that says where the text is wrong."""

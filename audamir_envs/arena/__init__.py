@@ -1,16 +1,19 @@
 """Matches between agents, ratings, reports."""
 
-from audamir_envs.arena.evaluation import Evaluation, SeatFigures, evaluate, plain
+from audamir_envs.arena.evaluation import Evaluation, SeatFigures, evaluate, plain, resolve
 from audamir_envs.arena.ladders import Ladder, check_plot, ladder
+from audamir_envs.arena.openings import Book, Opening
 from audamir_envs.arena.playing import Progress, play
 from audamir_envs.arena.ratings import Ratings, fit
 from audamir_envs.arena.results import Games
 from audamir_envs.intervals import grouped, wilson
 
 __all__ = [
+    "Book",
     "Evaluation",
     "Games",
     "Ladder",
+    "Opening",
     "Progress",
     "Ratings",
     "SeatFigures",
@@ -21,5 +24,6 @@ __all__ = [
     "ladder",
     "plain",
     "play",
+    "resolve",
     "wilson",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import platform
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -13,11 +15,15 @@ import numpy as np
 from audamir_envs import registry
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.loading import load_agent_text
+from audamir_envs.arena.openings import Book
+from audamir_envs.arena.openings import resolve as resolve_openings
 from audamir_envs.arena.playing import Progress, check, play
+from audamir_envs.arena.recording import Recorder
 from audamir_envs.arena.results import Games
 from audamir_envs.arena.seating import rotated
 from audamir_envs.core import Environment
 from audamir_envs.intervals import grouped, wilson
+from audamir_envs.records import header_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +96,8 @@ def evaluate(
     max_plies: int | None = None,
     batch: int | None = None,
     mirrored: bool = False,
+    openings: str | Book | None = None,
+    record: str | os.PathLike[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Plays ``games`` games with rotated seats.
@@ -103,12 +111,16 @@ def evaluate(
         max_plies: games this long are cut, counted as unfinished and settled on points.
         batch: games at once.
         mirrored: the games of one rotation (two players: a pair) share start, opening and dice.
+        openings: ``book`` (the one shipped for these options), the path of a book or a ``Book``: games start from its
+            positions, and are mirrored; ``random:N``: the same as ``opening_plies=N``; ``none``.
+        record: a file to which each game is appended as it ends (docs/records.md). Where it holds games of the same
+            arguments already, only the others are played.
         progress: called every few plies.
 
     The same arguments on the same machine give the same result. Where ``games`` is no multiple of the number of
     players, seats differ by one game.
     Raises: ValueError for agents that do not fit the seats, bad numbers, and an illegal action, naming its
-    agent; TypeError: no agent.
+    agent; TypeError: no agent; OSError: a record that cannot be written.
     """
     env = registry.make(env) if isinstance(env, str) else env
     players = env.num_players
@@ -118,19 +130,31 @@ def evaluate(
     check(games=games, seed=seed)
     entrants, labels = resolve(env, agents)
     owner = np.minimum(np.arange(players), len(entrants) - 1)  # the entrant of each place in the circle
+    book, opening_plies, opening = resolve_openings(env, openings, opening_plies)
+    mirrored = mirrored or book is not None
     places, starts = rotated(players, games, seed, mirrored)
     distinct, number = _distinct(entrants)
-    records = play(
-        env,
-        distinct,
-        number[owner[places]],
-        starts,
-        seed=seed,
-        opening_plies=opening_plies,
-        max_plies=max_plies,
-        batch=batch,
-        progress=progress,
-    )
+    settings = {
+        "seed": seed,
+        "openings": opening,
+        "opening_plies": opening_plies,
+        "max_plies": max_plies,
+        "mirrored": mirrored,
+    }
+    with recorder(env, record, entrants, labels, owner[places], settings, batch) as written:
+        records = play(
+            env,
+            distinct,
+            number[owner[places]],
+            starts,
+            seed=seed,
+            opening_plies=opening_plies,
+            max_plies=max_plies,
+            batch=batch,
+            book=book,
+            recorder=written,
+            progress=progress,
+        )
     figures = {label: _figures(owner[places] == i, records, mirrored) for i, label in enumerate(labels)}
     return Evaluation(
         env=env.id,
@@ -148,11 +172,33 @@ def evaluate(
         seconds=round(records.seconds, 3),
         compile_seconds=round(records.compile_seconds, 3),
         decisions_per_second=round(records.decisions / max(records.seconds, 1e-9), 1),
-        settings={"seed": seed, "opening_plies": opening_plies, "max_plies": max_plies, "mirrored": mirrored},
+        settings=settings,
         versions=versions(env),
         checkpoints=checksums(entrants, labels),
         records=records,
     )
+
+
+def recorder(
+    env: Environment,
+    path: str | os.PathLike[str] | None,
+    agents: Sequence[Agent],
+    labels: Sequence[str],
+    seats: np.ndarray,
+    settings: dict[str, Any],
+    batch: int | None,
+) -> contextlib.AbstractContextManager[Recorder | None]:
+    """What writes a run's games down; of no path, nothing. Raises: as ``records.header_of`` and ``records.Writer``."""
+    if path is None:
+        return contextlib.nullcontext()
+    header = header_of(
+        env,
+        list(zip(labels, agents, strict=True)),
+        seed=settings["seed"],
+        protocol={"games": len(seats)} | settings | {"batch": batch},
+        versions=versions(env),
+    )
+    return Recorder(env, path, header, seats, settings["opening_plies"])
 
 
 def resolve(env: Environment, agents: Sequence[Agent | str]) -> tuple[list[Agent], tuple[str, ...]]:
@@ -218,8 +264,8 @@ def _figures(mine: np.ndarray, records: Games, mirrored: bool) -> SeatFigures:
     """Of all games of an entrant. Args: mine: bool [games, players], its seats, equally many in every game."""
     seats = int(mine[0].sum())
     shares = np.where(mine, records.shares, 0).sum(axis=1)  # of all its seats together: between 0 and 1
-    if mirrored:
-        low, high = grouped(shares, records.starts)
+    if mirrored:  # games of one opening are no independent observations, in however many pairs it was played
+        low, high = grouped(shares, records.starts if records.places is None else records.places)
     else:
         low, high = wilson(float(shares.mean()), len(shares))
     wins = int((np.where(mine, records.shares, 0).max(axis=1) >= 1).sum())

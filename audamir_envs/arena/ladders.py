@@ -15,7 +15,9 @@ from audamir_envs import registry
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.loading import agent_names
 from audamir_envs.arena import ratings, seating
-from audamir_envs.arena.evaluation import checksums, plain, resolve, versions
+from audamir_envs.arena.evaluation import checksums, plain, recorder, resolve, versions
+from audamir_envs.arena.openings import Book
+from audamir_envs.arena.openings import resolve as resolve_openings
 from audamir_envs.arena.playing import Progress, check, play
 from audamir_envs.arena.results import Games
 from audamir_envs.core import Environment
@@ -104,6 +106,8 @@ def ladder(
     max_plies: int | None = None,
     batch: int | None = None,
     mirrored: bool = False,
+    openings: str | Book | None = None,
+    record: str | os.PathLike[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Ladder:
     """Rates agents (default: all levels of the environment).
@@ -117,22 +121,34 @@ def ladder(
     entrants, labels = resolve(env, agent_names(env) if agents is None else agents)
     if len(entrants) < 2:
         raise ValueError(f"a ladder needs at least two agents, not {len(entrants)}")
+    book, opening_plies, opening = resolve_openings(env, openings, opening_plies)
+    mirrored = mirrored or book is not None
     players, count = env.num_players, len(entrants)
     if players == 2:
         seats, starts = seating.round_robin(count, games, mirrored)
     else:
         seats, starts = seating.tables(count, players, games, seed, mirrored)
-    records = play(
-        env,
-        entrants,
-        seats,
-        starts,
-        seed=seed,
-        opening_plies=opening_plies,
-        max_plies=max_plies,
-        batch=batch,
-        progress=progress,
-    )
+    settings = {
+        "seed": seed,
+        "openings": opening,
+        "opening_plies": opening_plies,
+        "max_plies": max_plies,
+        "mirrored": mirrored,
+    }
+    with recorder(env, record, entrants, labels, seats, {"each": games} | settings, batch) as written:
+        records = play(
+            env,
+            entrants,
+            seats,
+            starts,
+            seed=seed,
+            opening_plies=opening_plies,
+            max_plies=max_plies,
+            batch=batch,
+            book=book,
+            recorder=written,
+            progress=progress,
+        )
     fitted = ratings.fit(records, count)
     order = [int(place) for place in np.argsort(-fitted.rating, kind="stable")]
     ranked = tuple(labels[place] for place in order)
@@ -158,13 +174,7 @@ def ladder(
         unfinished=int(records.unfinished.sum()),
         mean_length=float(records.plies.mean()),
         seconds=round(records.seconds, 3),
-        settings={
-            "games": games,
-            "seed": seed,
-            "opening_plies": opening_plies,
-            "max_plies": max_plies,
-            "mirrored": mirrored,
-        },
+        settings={"games": games} | settings,
         versions=versions(env),
         checkpoints=checksums(entrants, labels),
         records=records,

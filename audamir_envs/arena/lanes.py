@@ -50,13 +50,19 @@ class Program:
         size: int,
         opening_plies: int,
         limit: int,
+        *,
+        book: State | None = None,
+        told: bool = False,
     ) -> None:
+        """Args: book: states to start from, [positions] in front; None: ``env.init``; told: ``advance`` tells plies."""
         self.env = env
         self.agents = agents
         self.blocks = blocks
         self.size = size
         self.opening_plies = opening_plies
         self.limit = limit
+        self.book = book
+        self.told = told
         self.hosted = [number for number, agent in enumerate(agents) if isinstance(agent, CallableAgent)]
         self.begin = jax.jit(self._begin, donate_argnums=0)
         self._chunk = jax.jit(self._advance, donate_argnums=0)
@@ -84,15 +90,19 @@ class Program:
 
     def compile(self, lanes: Lanes, key: Array) -> None:
         """Compiles by running on empty lanes, which plays nothing."""
-        idle = self.begin(lanes, lanes.game, lanes.key, lanes.seats)
+        idle = self.begin(lanes, lanes.game, lanes.key, lanes.seats, np.zeros(self.size, np.int32))
         jax.block_until_ready(self.advance(idle, key, 0))
 
-    def advance(self, lanes: Lanes, key: Array, ply: int) -> tuple[Lanes, int]:
-        """Plays a few plies; the lanes and the number of decisions. Consumes key together with the run's ply."""
+    def advance(self, lanes: Lanes, key: Array, ply: int) -> tuple[Lanes, int, tuple[Array, Array] | None]:
+        """Plays CHUNK plies; the lanes, the number of decisions, and what was played where that is to be told.
+
+        The latter are actions int32 [CHUNK, lanes] and what chance decided, uint8 [CHUNK, lanes, *chance_shape]; lanes
+        that have ended and plies that nobody needed hold anything. Consumes key together with the run's ply.
+        """
         if not self.hosted:
-            lanes, made = self._chunk(lanes, key, np.int32(ply))
-            return lanes, int(made)
-        total = 0
+            lanes, made, told = self._chunk(lanes, key, np.int32(ply))
+            return lanes, int(made), told
+        total, plies = 0, []
         for offset in range(CHUNK):
             device_actions, device_actor = self._decide(lanes, key, np.int32(ply + offset))
             actions, actor = np.array(device_actions), np.asarray(device_actor)
@@ -104,20 +114,24 @@ class Program:
                     observation = np.asarray(lanes.states.observation)[rows]
                     mask = np.asarray(lanes.states.legal_action_mask)[rows]
                     actions[rows] = agent.act_numpy(observation, mask)
-            lanes, made = self._apply(lanes, actions)
+            lanes, made, told = self._apply(lanes, actions)
             total += int(made)
-        return lanes, total
+            plies.append(told)
+        return lanes, total, jax.tree.map(lambda *one: np.stack(one), *plies) if self.told else None
 
     # What is jitted.
 
-    def _begin(self, lanes: Lanes, game: Array, key: Array, seats: Array) -> Lanes:
-        """Starts the games numbered ``game`` (int32 [lanes], -1 = leave the lane alone)."""
+    def _begin(self, lanes: Lanes, game: Array, key: Array, seats: Array, place: Array) -> Lanes:
+        """Starts the games numbered ``game`` (int32 [lanes], -1 = leave the lane alone), from places in the book."""
         wanted = game >= 0
 
         def begin(rows: Array, _: Array, lanes: Lanes) -> Lanes:
             source = jnp.minimum(rows, self.size - 1)
             # A child of the game's key, since what init makes of its key must differ from what the plies make of it.
-            states = jax.vmap(lambda words: self.env.init(_child(words, jnp.uint32(0xFFFFFFFF))))(key[source])
+            if self.book is None:
+                states = jax.vmap(lambda words: self.env.init(_child(words, jnp.uint32(0xFFFFFFFF))))(key[source])
+            else:
+                states = jax.tree.map(lambda leaf: jnp.asarray(leaf)[place[source]], self.book)
             fresh = Lanes(
                 states=states,
                 key=key[source],
@@ -137,19 +151,24 @@ class Program:
         count = jnp.sum(wanted, dtype=jnp.int32)
         return _in_blocks(order, jnp.int32(0), count, min(_FRESH, self.size), begin, lanes)
 
-    def _advance(self, lanes: Lanes, key: Array, ply: Array) -> tuple[Lanes, Array]:
-        def body(carry: tuple[Array, Array, Lanes]) -> tuple[Array, Array, Lanes]:
-            offset, made, lanes = carry
+    def _advance(self, lanes: Lanes, key: Array, ply: Array) -> tuple[Lanes, Array, Any]:
+        def body(carry: tuple[Array, Array, Lanes, Any]) -> tuple[Array, Array, Lanes, Any]:
+            offset, made, lanes, plies = carry
             actions, _ = self._decisions(lanes, key, ply + offset)
-            lanes, count = self._step(lanes, actions)
-            return offset + 1, made + count, lanes
+            lanes, count, told = self._step(lanes, actions)
+            plies = jax.tree.map(lambda all, one: all.at[offset].set(one), plies, told)
+            return offset + 1, made + count, lanes, plies
 
-        def going_on(carry: tuple[Array, Array, Lanes]) -> Array:
-            offset, _, lanes = carry
+        def going_on(carry: tuple[Array, Array, Lanes, Any]) -> Array:
+            offset, _, lanes, _ = carry
             return (offset < CHUNK) & ~jnp.all(lanes.done)
 
-        _, made, lanes = jax.lax.while_loop(going_on, body, (jnp.int32(0), jnp.int32(0), lanes))
-        return lanes, made
+        plies = None
+        if self.told:
+            shape = self.env.chance_shape or ()
+            plies = jnp.zeros((CHUNK, self.size), jnp.int32), jnp.zeros((CHUNK, self.size, *shape), jnp.uint8)
+        _, made, lanes, plies = jax.lax.while_loop(going_on, body, (jnp.int32(0), jnp.int32(0), lanes, plies))
+        return lanes, made, plies
 
     def _decisions(self, lanes: Lanes, key: Array, ply: Array) -> tuple[Array, Array]:
         """Actions int32 [lanes] (0 where no agent of JAX is to move) and the agents to move (none = their number)."""
@@ -181,8 +200,11 @@ class Program:
             actions = _in_blocks(order, before[number], counts[number], self.blocks[number], decide, actions)
         return actions, actor
 
-    def _step(self, lanes: Lanes, actions: Array) -> tuple[Lanes, Array]:
-        """The lanes after an action each, finished ones as they were, and the number of the agents' decisions."""
+    def _step(self, lanes: Lanes, actions: Array) -> tuple[Lanes, Array, Any]:
+        """The lanes after an action each, finished ones as they were, and the number of the agents' decisions.
+
+        Where it is to be told, also the actions and what chance decided.
+        """
         active = ~lanes.done
         opening = lanes.plies < self.opening_plies
         before = lanes.states
@@ -193,12 +215,17 @@ class Program:
         inside = (actions >= 0) & (actions < self.env.num_actions)
         legal = inside & before.legal_action_mask[row, jnp.where(inside, actions, 0)]
         offence = active & ~legal
-        if self.env.stochastic:
-            # The opening's choice and the dice must not be one draw.
-            dice = jax.vmap(jax.random.fold_in, (0, None))(keys, np.uint32(1))
-            states = jax.vmap(self.env.step)(before, actions, dice)
+        # The opening's choice and the dice must not be one draw.
+        dice = jax.vmap(jax.random.fold_in, (0, None))(keys, np.uint32(1)) if self.env.stochastic else None
+        told = None
+        if self.told:
+            chance = jnp.zeros((self.size, 0), jnp.uint8)
+            if dice is not None:
+                chance = jax.vmap(self.env.chance_of)(before, actions, dice)
+            states = jax.vmap(self.env.step_with_chance)(before, actions, chance)
+            told = actions, chance
         else:
-            states = jax.vmap(self.env.step)(before, actions)
+            states = jax.vmap(self.env.step)(before, actions, dice)
         if self.limit < self.env.max_steps:  # to the rules a game that was cut goes on
             states = jax.tree.map(lambda old, new: _chosen(lanes.done, old, new), before, states)
         plies = lanes.plies + active.astype(jnp.int32)
@@ -218,7 +245,7 @@ class Program:
             offender=jnp.where(offence, mover, lanes.offender),
             offence=jnp.where(offence, actions, lanes.offence),
         )
-        return lanes, jnp.sum(active & ~opening, dtype=jnp.int32)
+        return lanes, jnp.sum(active & ~opening, dtype=jnp.int32), told
 
 
 def _chosen(condition: Array, yes: Array, no: Array) -> Array:

@@ -13,6 +13,8 @@ import numpy as np
 
 from audamir_envs.agents.base import Agent
 from audamir_envs.arena.lanes import CHUNK, Lanes, Program
+from audamir_envs.arena.openings import Book
+from audamir_envs.arena.recording import Recorder
 from audamir_envs.arena.results import Games, Results
 from audamir_envs.core import Array, Environment
 
@@ -39,48 +41,71 @@ def play(
     opening_plies: int = 0,
     max_plies: int | None = None,
     batch: int | None = None,
+    book: Book | None = None,
+    recorder: Recorder | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Games:
     """Plays a list of games to their ends.
 
     Args: seats: int [games, players], numbers of agents; starts: int [games]: equal numbers begin alike, with the same
     start, opening and dice; opening_plies: random legal actions before the agents take over; max_plies: cuts games that
-    have this many plies and settles them on points; batch: games at once; progress: called every few plies.
+    have this many plies and settles them on points; batch: games at once; book: positions to start from, chosen by the
+    seed and ``starts``; recorder: writes the games down, and knows those that were played before; progress: called
+    every few plies.
     The same arguments give the same games.
     Raises: ValueError naming the agent that plays an illegal action; ValueError for numbers out of range.
     """
     games = len(seats)
     check(games=games, seed=seed, opening_plies=opening_plies, max_plies=max_plies, batch=batch)
     limit = min(max_plies or env.max_steps, env.max_steps)
-    size = min(batch or _BATCH, games)
     opening = min(opening_plies, limit)
-    program = Program(env, tuple(agents), _blocks(seats, agents, size), size, opening, limit)
+    results = Results(games, env.num_players)
+    if recorder is not None:
+        recorder.restore(results)
+    todo = results.missing()
+    size = max(1, min(batch or _BATCH, len(todo)))
+    places = np.zeros(games, np.int32) if book is None else book.places(starts, seed)
+    program = Program(
+        env,
+        tuple(agents),
+        _blocks(seats, agents, size),
+        size,
+        opening,
+        limit,
+        book=None if book is None else book.states,
+        told=recorder is not None,
+    )
     root = jax.random.key(seed)
     keys = np.asarray(_start_keys(root, np.asarray(starts, np.uint32)))
     decision_key = jax.random.fold_in(root, np.uint32(0xFFFFFFFF))  # no start has this number
 
     began = time.perf_counter()
     lanes = program.empty(keys.shape[1])
-    program.compile(lanes, root)
+    if todo.size:
+        program.compile(lanes, root)
     compiled = time.perf_counter()
 
-    results = Results(games, env.num_players)
     waiting, ply, decisions = 0, 0, 0
     while results.finished < games:
         free = np.flatnonzero(np.asarray(lanes.done))
-        taken = free[: games - waiting]
+        taken = free[: todo.size - waiting]
         if taken.size:
-            chosen = np.arange(waiting, waiting + taken.size)
             number = np.full(size, -1, np.int32)
-            number[taken] = chosen
+            number[taken] = todo[waiting : waiting + taken.size]
             rows = np.where(number >= 0, number, 0)
-            lanes = program.begin(lanes, number, keys[rows], seats[rows].astype(np.int32))
+            lanes = program.begin(lanes, number, keys[rows], seats[rows].astype(np.int32), places[rows])
             waiting += taken.size
-        lanes, made = program.advance(lanes, decision_key, ply)
+            if recorder is not None:
+                recorder.begin(lanes, taken)
+        lanes, made, told = program.advance(lanes, decision_key, ply)
+        if recorder is not None:
+            recorder.played(told)
         ply += CHUNK
         decisions += made
         _refuse_illegal(env, agents, lanes)
-        results.collect(lanes)
+        ended = results.collect(lanes)
+        if recorder is not None and ended.size:
+            recorder.ended(lanes, ended, results)
         if progress is not None:
             progress(Progress(results.finished, games, decisions, time.perf_counter() - compiled))
     return Games(
@@ -94,6 +119,7 @@ def play(
         seconds=time.perf_counter() - compiled,
         compile_seconds=compiled - began,
         final=results.final,
+        places=None if book is None else places,
     )
 
 

@@ -25,6 +25,7 @@ class Games:
     decisions: int
     seconds: float
     compile_seconds: float
+    places: np.ndarray | None = None  # int32 [games]: the place in the opening book; None: without a book
     final: Any = None  # positions at the end, cut games' too: NumPy arrays, [games] in front of every shape
 
 
@@ -40,19 +41,33 @@ class Results:
         self.final: Any = None
         self._known = np.zeros(games, np.bool_)
 
-    def collect(self, lanes: Lanes) -> None:
-        """Takes over what has finished since the last look."""
+    def collect(self, lanes: Lanes) -> np.ndarray:
+        """Takes over what has finished since the last look. Returns: the lanes of these games."""
         game, done = np.asarray(lanes.game), np.asarray(lanes.done)
         rows = np.flatnonzero(done & (game >= 0))
         rows = rows[~self._known[game[rows]]]
         for name in ("starter", "plies", "unfinished"):
             getattr(self, name)[game[rows]] = np.asarray(getattr(lanes, name))[rows]
         self.shares[game[rows]] = shares.exact(np.asarray(lanes.shares, np.float64)[rows])
-        if self.final is None:
-            shapes = lanes.states.game
-            self.final = jax.tree.map(lambda leaf: np.zeros((len(self.plies), *leaf.shape[1:]), leaf.dtype), shapes)
         if rows.size:
-            for kept, leaf in zip(jax.tree.leaves(self.final), jax.tree.leaves(lanes.states.game), strict=True):
-                kept[game[rows]] = np.asarray(leaf)[rows]
-        self._known[game[rows]] = True
-        self.finished += rows.size
+            self._keep(game[rows], jax.tree.map(lambda leaf: np.asarray(leaf)[rows], lanes.states.game))
+        return rows
+
+    def restore(self, number: np.ndarray, starter: Any, won: Any, plies: Any, unfinished: Any, final: Any) -> None:
+        """Takes over games that were played before: numbers int [k], and what is known of each, [k] in front."""
+        self.starter[number], self.shares[number] = starter, won
+        self.plies[number], self.unfinished[number] = plies, unfinished
+        self._keep(number, final)
+
+    def missing(self) -> np.ndarray:
+        """int [k]: the games that nothing is known of."""
+        return np.flatnonzero(~self._known)
+
+    def _keep(self, number: np.ndarray, final: Any) -> None:
+        if self.final is None:
+            games = len(self.plies)
+            self.final = jax.tree.map(lambda leaf: np.zeros((games, *leaf.shape[1:]), leaf.dtype), final)
+        for kept, leaf in zip(jax.tree.leaves(self.final), jax.tree.leaves(final), strict=True):
+            kept[number] = leaf
+        self._known[number] = True
+        self.finished += number.size

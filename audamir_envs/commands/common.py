@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 def add_environment(parser: argparse.ArgumentParser) -> None:
     """The arguments ENV and -o."""
     parser.add_argument("env", metavar="ENV", help=f"one of {', '.join(registry.ids())}")
-    add_options(parser)
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The argument -o."""
     parser.add_argument(
         "-o",
         dest="options",
@@ -60,7 +55,7 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def add_match(parser: argparse.ArgumentParser, games: int, each: str = "") -> None:
-    """The arguments of matches: --games, --seed, --opening-plies, --max-plies, --batch, --mirrored, --json."""
+    """The arguments of matches: --games, --seed, openings, --max-plies, --batch, --mirrored, --record, --json."""
     parser.add_argument(
         "--games", type=whole(1), metavar="N", default=games, help=f"games{each} (default: %(default)s)"
     )
@@ -79,12 +74,25 @@ def add_match(parser: argparse.ArgumentParser, games: int, each: str = "") -> No
     parser.add_argument(
         "--mirrored", action="store_true", help="one start, opening and dice for each rotation of seats"
     )
+    parser.add_argument(
+        "--openings",
+        metavar="WHAT",
+        help="book (the one shipped; each opening is played from all seats), the path of one, random:N, or none",
+    )
+    add_record(parser)
     parser.add_argument("--json", metavar="FILE", help="write the result there as well")
+
+
+def add_record(parser: argparse.ArgumentParser) -> None:
+    """The argument --record."""
+    parser.add_argument(
+        "--record", metavar="FILE", help="append each game to this file; what it holds of this run is not played again"
+    )
 
 
 def match_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """What ``add_match`` has read, for the arena's functions."""
-    names = ("games", "seed", "opening_plies", "max_plies", "batch", "mirrored")
+    names = ("games", "seed", "opening_plies", "max_plies", "batch", "mirrored", "openings", "record")
     return {name: getattr(arguments, name) for name in names}
 
 

@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from audamir_envs import arena  # not before the words have been read: it takes a second or more
 
     common.check_writable(arguments.json)
+    common.check_writable(arguments.record)
     env = common.make_environment(arguments)
     with common.progress_bar(env.id) as progress:
         result = arena.evaluate(env, arguments.agents, progress=progress, **common.match_settings(arguments))

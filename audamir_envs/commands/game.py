@@ -8,9 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from audamir_envs import streams
+from audamir_envs import records, shares, streams
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.callable import CallableAgent
+from audamir_envs.arena.evaluation import versions
 from audamir_envs.arena.playing import illegal_action
 from audamir_envs.core import Environment, State
 
@@ -29,6 +30,7 @@ class _Moment:
     state: State
     last_action: int | None
     plies: int
+    played: tuple[tuple[int, str], ...] = ()  # every action, and what chance decided then
 
 
 class Game:
@@ -46,6 +48,7 @@ class Game:
         self.opponents = () if seat is None else tuple(names)
         self.key = jax.random.key(seed)
         self.step = jax.jit(env.step)
+        self.chance_of = jax.jit(env.chance_of) if env.stochastic and env.chance_shape is not None else None
         # One compiled function an agent, however many seats it has.
         jitted = {id(a): a.act if isinstance(a, CallableAgent) else jax.jit(a.act) for a in agents}
         self.act = {place: jitted[id(agent)] for place, agent in self.agents.items()}
@@ -53,6 +56,7 @@ class Game:
         with streams.waiting("compiling"):
             fresh = jax.jit(lambda: env.init(jax.random.fold_in(self.key, 0)))
             state = env.from_text(position) if position is not None else fresh()
+        self.start = state
         self.now = _Moment(state, None, 0)
         self.before: list[_Moment] = []  # the person's earlier turns
 
@@ -131,7 +135,37 @@ class Game:
         with streams.waiting("compiling"):
             step_key = self.keys(np.uint32(moment.plies + 1))[0] if self.env.stochastic else None
             state = jax.block_until_ready(self.step(moment.state, np.int32(action), step_key))
-        self.now = _Moment(state, action, moment.plies + 1)
+            chance = ""
+            if self.chance_of is not None:
+                decided = self.chance_of(moment.state, np.int32(action), step_key)
+                chance = self.env.chance_to_text(action, np.asarray(decided))
+        self.now = _Moment(state, action, moment.plies + 1, (*moment.played, (action, chance)))
+
+    def record(self, path: str) -> None:
+        """Appends the game as it stands; one that is not over is cut. Raises: ValueError, OSError."""
+        env, state = self.env, self.now.state
+        people: list[tuple[str, Any]] = [] if self.seat is None else [("person", None)]
+        agents = people + [(self.names[seat], self.agents[seat]) for seat in sorted(self.agents)]
+        place = {seat: number for number, seat in enumerate(sorted(self.agents), start=len(people))}
+        protocol = {"games": 1, "command": "play"}
+        header = records.header_of(env, agents, seed=self.seed, protocol=protocol, versions=versions(env))
+        over = bool(state.terminated) or bool(state.truncated)
+        rewards = env.outcome(state.game).rewards if over else env.settle(state.game)
+        actions = tuple(action for action, _ in self.now.played)
+        game = records.Game(
+            number=0,
+            seats=tuple(place.get(seat, 0) for seat in range(env.num_players)),
+            starter=int(self.start.current_player),
+            start=env.to_text(self.start),
+            actions=actions,
+            moves=tuple(map(env.action_to_text, actions)),
+            chance=tuple(chance for _, chance in self.now.played) if env.stochastic else None,
+            shares=tuple(shares.of_rewards(np.asarray(rewards)).tolist()),
+            cut=not over,
+            final=env.to_text(state),
+        )
+        with records.Writer(path, header, resume=False) as writer:
+            writer.add([game])
 
     def _show_moves(self, start: str) -> None:
         legal = np.flatnonzero(np.asarray(self.now.state.legal_action_mask))

@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from audamir_envs import arena  # not before the words have been read: it takes a second or more
 
     common.check_writable(arguments.json)
+    common.check_writable(arguments.record)
     common.check_writable(arguments.plot)
     if arguments.plot:
         arena.check_plot(arguments.plot)

@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seat", type=common.whole(0), metavar="N", help="your seat, from 0 (default: by lot)")
     parser.add_argument("--seed", type=common.whole(0), metavar="N", help="for the same dice and opponents again")
     parser.add_argument("--position", metavar="TEXT", help="start from this position")
+    parser.add_argument("--record", metavar="FILE", help="append the game to this file when it is over or you leave")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -32,6 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     from audamir_envs.agents.loading import load_agent_text
     from audamir_envs.commands.game import Game
 
+    common.check_writable(arguments.record)
     env = common.make_environment(arguments)
     seed = random.randrange(2**31) if arguments.seed is None else arguments.seed
     seat, texts = _watched(env, arguments) if arguments.watch else _seated(env, arguments, seed)
@@ -44,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         game.play()
     except (EOFError, KeyboardInterrupt):
         print("\nLeft the game.")
+    if arguments.record and game.now.plies:
+        game.record(arguments.record)
     return 0
 
 

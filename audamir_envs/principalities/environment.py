@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -135,6 +135,10 @@ class Principalities(Environment):
     def chance_to_text(self, action: int, chance: np.ndarray) -> str:
         """Of an attack both sums (``20:13``), of the end of a turn a tile for each die that fell (``3 3 7``)."""
         return notation.chance_to_text(action, chance)
+
+    def chance_to_texts(self, actions: Sequence[int], chance: np.ndarray) -> list[str]:
+        """The same for many actions."""
+        return notation.chance_to_texts(actions, chance)
 
     def text_to_chance(self, action: int, text: str) -> np.ndarray:
         """The inverse. Raises: ValueError that says where; TypeError for no text."""

@@ -20,9 +20,10 @@ hexagons       the rows of ``hex_of_tile``, for drawing; written only where ther
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -40,6 +41,7 @@ _WORDS = ("end", "accept", "decline")
 _ATTACK = re.compile(r"(0|[1-9][0-9]*)>(0|[1-9][0-9]*)")
 _SUMS = re.compile(r"([0-9]{1,2}):([0-9]{1,2})")
 _VOTES = {None: 0, True: rules.ACCEPTED, False: rules.DECLINED}
+_mover = jax.jit(rules.mover)
 _LARGEST = 10**9  # of what is counted on, so that the count stays inside int32
 
 
@@ -72,11 +74,22 @@ def text_to_action(text: str, tiles: int) -> int:
 
 def chance_to_text(action: int, chance: np.ndarray) -> str:
     """What chance decided (see ``rules.draw``): an attack's sums ``20:13``, the tiles where dice fell ``3 3 7``."""
-    placed = np.asarray(chance[2:])
-    tiles = placed.size
-    if action < tiles * tiles:
-        return f"{int(chance[0])}:{int(chance[1])}"
-    return " ".join(map(str, np.repeat(np.arange(tiles), placed).tolist()))
+    return chance_to_texts([action], np.asarray(chance)[None])[0]
+
+
+def chance_to_texts(actions: Sequence[int], chance: np.ndarray) -> list[str]:
+    """The same for many actions (chance: uint8 [actions, 2 + tiles])."""
+    attacks = (chance.shape[1] - 2) ** 2
+    texts = [
+        f"{a}:{b}" if action < attacks else "" for action, (a, b) in zip(actions, chance[:, :2].tolist(), strict=True)
+    ]
+    fallen: dict[int, list[str]] = {}
+    rows, tiles = np.nonzero(chance[:, 2:])
+    for row, tile, count in zip(rows.tolist(), tiles.tolist(), chance[rows, 2 + tiles].tolist(), strict=True):
+        fallen.setdefault(row, []).extend([str(tile)] * count)
+    for row, found in fallen.items():
+        texts[row] = " ".join(found)
+    return texts
 
 
 def text_to_chance(action: int, text: str, tiles: int) -> np.ndarray:
@@ -102,14 +115,18 @@ def text_to_chance(action: int, text: str, tiles: int) -> np.ndarray:
 def to_text(position: Position) -> str:
     """One line of JSON; see the module's table."""
     tiles = position.owner.shape[0]
-    neighbours = np.asarray(bits.unpack(position.neighbours, tiles))
+    words = np.asarray(position.neighbours)  # uint32 [W, T]; in NumPy, which is quicker for a single position
+    tile = np.arange(tiles)
+    of, near = np.nonzero((words[tile // 32, :].T >> (tile % 32).astype(np.uint32)) & np.uint32(1))
+    ends = np.searchsorted(of, np.arange(tiles + 1)).tolist()
+    listed = near.tolist()
     votes = {code: answer for answer, code in _VOTES.items()}
     fields: dict[str, Any] = {
-        "neighbours": [np.flatnonzero(row).tolist() for row in neighbours],
+        "neighbours": [listed[first:end] for first, end in itertools.pairwise(ends)],
         "owner": np.asarray(position.owner).tolist(),
         "dice": np.asarray(position.dice).tolist(),
         "reserve": np.asarray(position.reserve).tolist(),
-        "to_move": int(rules.mover(position)),
+        "to_move": int(_mover(position)),
         "round": int(position.round),
         "start_seat": int(position.start_seat),
         "quiet_turns": int(position.quiet_turns),

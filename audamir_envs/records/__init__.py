@@ -1,5 +1,6 @@
 """Games in files: written line by line, read with every fault named, played again on the rules (docs/records.md)."""
 
+from audamir_envs.records import datasets
 from audamir_envs.records.format import FORMAT, Game, Header, RecordError, decode, encode
 from audamir_envs.records.reading import Record, Section, read, scan
 from audamir_envs.records.replaying import Difference, replay, verify
@@ -14,6 +15,7 @@ __all__ = [
     "RecordError",
     "Section",
     "Writer",
+    "datasets",
     "decode",
     "encode",
     "header_of",

@@ -51,7 +51,7 @@ class Header:
     checksum: str = dataclasses.field(init=False, repr=False, compare=False)  # of its line, by which games know it
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "checksum", _sealed(self.to_json())[-11:-3].decode())
+        object.__setattr__(self, "checksum", seal(self.to_json())[-11:-3].decode())
 
     @property
     def games(self) -> int | None:
@@ -117,38 +117,22 @@ class Game:
 def encode(line: Header | Game, header: Header | None = None) -> bytes:
     """The line with its end. Args: header: a game's; None: the one it has. Raises: ValueError: NaN or infinity."""
     if isinstance(line, Header):
-        return _sealed(line.to_json())
+        return seal(line.to_json())
     header = header or line.header
     if header is None:
         raise ValueError(f"game {line.number} has no header")
-    return _sealed({"run": header.checksum} | line.to_json())
+    return seal({"run": header.checksum} | line.to_json())
 
 
-def _sealed(fields: dict[str, Any]) -> bytes:
+def seal(fields: dict[str, Any]) -> bytes:
+    """The line of an object, with its checksum and its end. Raises: ValueError: NaN or infinity."""
     body = json.dumps(fields, separators=(",", ":"), allow_nan=False)[:-1].encode()
     return b'%b,"crc32":"%08x"}\n' % (body, zlib.crc32(body))
 
 
-def decode(line: bytes, header: Header | None = None, where: tuple[str, int] = ("", 0)) -> Header | Game:
-    """The header or game of a line (with or without its end).
-
-    Args: header: the last one before the line; None: the line has to be one. where: path and line, for errors.
-    Raises: RecordError.
-    """
-    try:
-        return _decode(line.rstrip(b"\r\n"), header, where)
-    except (ValueError, KeyError, TypeError) as error:
-        raise RecordError(*where, str(error)) from None
-
-
-def intact(line: bytes) -> bool:
-    """Whether a line (with or without its end) carries the checksum of its content."""
+def unseal(line: bytes) -> tuple[dict[str, Any], str]:
+    """The object of a line (with or without its end) and its checksum. Raises: ValueError that says what is wrong."""
     body, mark, checksum = line.rstrip(b"\r\n").rpartition(_MARK)
-    return bool(mark) and checksum == b'%08x"}' % zlib.crc32(body)
-
-
-def _decode(line: bytes, header: Header | None, where: tuple[str, int]) -> Header | Game:
-    body, mark, checksum = line.rpartition(_MARK)
     if not mark:
         raise ValueError("no line of a record, or one that was cut: it has no checksum at its end")
     if checksum != b'%08x"}' % zlib.crc32(body):
@@ -161,11 +145,32 @@ def _decode(line: bytes, header: Header | None, where: tuple[str, int]) -> Heade
         raise ValueError(f"no JSON: {error.msg} at column {error.colno}") from None
     if not isinstance(fields, dict):
         raise ValueError("a line is a JSON object")
+    return fields, checksum[:8].decode()
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def decode(line: bytes, header: Header | None = None, where: tuple[str, int] = ("", 0)) -> Header | Game:
+    """The header or game of a line (with or without its end).
+
+    Args: header: the last one before the line; None: the line has to be one. where: path and line, for errors.
+    Raises: RecordError.
+    """
+    try:
+        return _decode(line, header, where)
+    except (ValueError, KeyError, TypeError) as error:
+        raise RecordError(*where, str(error)) from None
+
+
+def _decode(line: bytes, header: Header | None, where: tuple[str, int]) -> Header | Game:
+    fields, checksum = unseal(line)
     if "format" in fields:
         if fields["format"] != FORMAT:
             raise ValueError(f"its format is {fields['format']!r:.40}, not {FORMAT}")
         found = _header(fields)
-        object.__setattr__(found, "checksum", checksum[:8].decode())  # others may write the same otherwise
+        object.__setattr__(found, "checksum", checksum)  # others may write the same otherwise
         return found
     if header is None:
         raise ValueError("a game without a header before it: a record begins with its header")
@@ -174,12 +179,8 @@ def _decode(line: bytes, header: Header | None, where: tuple[str, int]) -> Heade
     return _game(fields, header, where)
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
-
-
 def _header(fields: dict[str, Any]) -> Header:
-    take = _Fields(fields)
+    take = Fields(fields)
     agents = take("agents", list)
     for agent in agents:
         if not isinstance(agent, dict) or not isinstance(agent.get("agent"), str):
@@ -201,7 +202,7 @@ def _header(fields: dict[str, Any]) -> Header:
 
 
 def _game(fields: dict[str, Any], header: Header, where: tuple[str, int]) -> Game:
-    take = _Fields(fields)
+    take = Fields(fields)
     players, plies = header.players, take.whole("plies", 0, 2**31 - 1)
     shares = take("shares", list)
     fine = [isinstance(share, (int, float)) and not isinstance(share, bool) and 0 <= share <= 1 for share in shares]
@@ -235,13 +236,14 @@ def _whole(value: Any, low: int, high: int) -> bool:
     return type(value) is int and low <= value <= high
 
 
-class _Fields:
-    """The fields of an object, taken by name with their type checked."""
+class Fields:
+    """The fields of an object, taken by name with their type checked. Raises: ValueError."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
 
     def __call__(self, name: str, kind: type) -> Any:
+        """A value of exactly this type."""
         if name not in self.fields:
             raise ValueError(f"the line lacks {name!r}")
         value = self.fields[name]
@@ -250,12 +252,14 @@ class _Fields:
         return value
 
     def whole(self, name: str, low: int, high: int) -> int:
+        """A whole number in these bounds."""
         value = self(name, int)
         if not low <= value <= high:
             raise ValueError(f"{name}: {value!r:.40} is not from {low} to {high}")
         return value
 
     def wholes(self, name: str, count: int, high: int) -> tuple[int, ...]:
+        """So many whole numbers from 0 to a bound."""
         values = self.each(name, int, count)
         for value in values:
             if not 0 <= value <= high:
@@ -263,6 +267,7 @@ class _Fields:
         return values
 
     def each(self, name: str, kind: type, count: int) -> tuple[Any, ...]:
+        """So many values of exactly this type."""
         values: Sequence[Any] = self(name, list)
         if len(values) != count:
             raise ValueError(f"{name}: {count} entries are needed, not {len(values)}")

@@ -53,15 +53,15 @@ def environment_of(game: Game) -> Environment:
 def replay(game: Game) -> Iterator[State]:
     """The states of a game one by one: the start, then the state after each action.
 
-    Raises: RecordError at the first action that is not possible, naming it.
+    Raises: RecordError: a game that is no game of its environment, or at the first action that is not possible.
     """
     env = environment_of(game)
     state = start_of(env, game)
     chances = chances_of(env, game)
+    check_moves(env, game)
     step = _single_step(env)
     yield state
     for ply, action in enumerate(game.actions):
-        _check_text(env, game, ply)
         code, after = step(state, np.int32(action), chances[ply])
         if int(code) != _FINE:
             raise game.error(_wrong(game, ply, int(code)))
@@ -125,8 +125,7 @@ def _verify(group: Sequence[Game], batch: int) -> Iterator[Difference]:
         try:
             state = start_of(env, game)
             chances = chances_of(env, game)
-            for ply in range(game.plies):
-                _check_text(env, game, ply)
+            check_moves(env, game)
         except RecordError as error:
             yield Difference(game, None, error.reason)
             continue
@@ -189,31 +188,39 @@ def chances_of(env: Environment, game: Game) -> np.ndarray:
             continue  # said of the action
         try:
             if text or env.stochastic:
-                found[ply] = _chance(env, game.actions[ply], text)
+                found[ply] = env.text_to_chance(game.actions[ply], text)
         except ValueError as error:
             raise game.error(f"game {game.number}, action {ply + 1} ({game.moves[ply]!r:.20}): {error}") from None
     return found
 
 
-@functools.lru_cache(maxsize=65536)
-def _chance(env: Environment, action: int, text: str) -> np.ndarray:
-    return env.text_to_chance(action, text)
-
-
-@functools.lru_cache(maxsize=65536)
-def action_text(env: Environment, action: int) -> str:
+class _Texts(dict[int, str]):
     """``env.action_to_text``, remembered."""
-    return env.action_to_text(action)
+
+    def __init__(self, env: Environment) -> None:
+        self.env = env
+
+    def __missing__(self, action: int) -> str:
+        text = self[action] = self.env.action_to_text(action)
+        return text
 
 
-def _check_text(env: Environment, game: Game, ply: int) -> None:
-    action, text = game.actions[ply], game.moves[ply]
-    if action >= env.num_actions:
-        raise game.error(f"game {game.number}, action {ply + 1}: {action} is no action of {env.id}")
-    if action_text(env, action) != text:
-        raise game.error(
-            f"game {game.number}, action {ply + 1}: number {action} is {action_text(env, action)}, not {text!r:.40}"
-        )
+@functools.lru_cache(maxsize=16)
+def action_texts(env: Environment) -> dict[int, str]:
+    """The notation of each action, made when it is first asked for."""
+    return _Texts(env)
+
+
+def check_moves(env: Environment, game: Game) -> None:
+    """Refuses numbers that are no actions, and texts that are not theirs. Raises: RecordError naming the first."""
+    texts = action_texts(env)
+    for ply, (action, text) in enumerate(zip(game.actions, game.moves, strict=True)):
+        if action >= env.num_actions:
+            raise game.error(f"game {game.number}, action {ply + 1}: {action} is no action of {env.id}")
+        if texts[action] != text:
+            raise game.error(
+                f"game {game.number}, action {ply + 1}: number {action} is {texts[action]}, not {text!r:.40}"
+            )
 
 
 def _wrong(game: Game, ply: int, code: int) -> str:
@@ -224,7 +231,8 @@ def _wrong(game: Game, ply: int, code: int) -> str:
 class Replayer:
     """Plays up to ``batch`` games of one environment at once; ``states`` are the last ones, [lanes] in front.
 
-    Args: look: what to keep of each state before its action, ``look(state, action) -> pytree``.
+    Args: look: what to keep of the states (of a batch) before their actions, ``look(states, actions) -> pytree``; pass
+    the same function again to use its compiled program again.
     """
 
     def __init__(self, env: Environment, batch: int, look: Callable[[State, Array], Any] | None = None) -> None:
@@ -261,6 +269,16 @@ class Replayer:
         self.states = jax.tree.map(lambda leaf: leaf[: len(prepared)], states)
 
 
+def replayed(env: Environment, games: Sequence[Game]) -> State:
+    """The last states of games, [games] in front. Raises: RecordError: the first difference (see ``verify``)."""
+    for difference in _verify(games, len(games)):
+        raise difference.game.error(f"game {difference.game.number}: {difference.reason}")
+    played = Replayer(env, len(games))
+    for _ in played.run(games):
+        pass
+    return played.states
+
+
 def _move(env: Environment, state: State, action: Array, chance: Array) -> tuple[Array, State]:
     """A code, and the state after the action where it is ``_FINE``."""
     inside = action < env.num_actions
@@ -295,7 +313,7 @@ def _program(env: Environment, look: Callable[[State, Array], Any] | None) -> Ca
     def run(states: State, actions: Array, chances: Array, plies: Array, first: Array) -> Any:
         def body(states: State, step: tuple[Array, Array, Array]) -> Any:
             action, chance, ply = step
-            seen = None if look is None else jax.vmap(look)(states, action)
+            seen = None if look is None else look(states, action)
             codes, after = jax.vmap(functools.partial(_move, env))(states, action, chance)
             active = ply < plies
             after = jax.tree.map(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from audamir_envs.core import Environment
-from audamir_envs.records.format import LONGEST_LINE, Game, Header, RecordError, encode, intact
+from audamir_envs.records.format import LONGEST_LINE, Game, Header, RecordError, encode, unseal
 from audamir_envs.records.reading import scan
 
 try:
@@ -74,19 +74,19 @@ class Writer:
     """Appends a run's games to a file; use it as a context manager.
 
     A file that is there is continued: where its last section has the same header and lacks games, they are in
-    ``before`` and this run adds the others; otherwise a new section begins. Half a line at the end, left by a kill, is
-    removed. The file is locked meanwhile.
+    ``before`` and this run adds the others; otherwise, or without ``resume``, a new section begins. Half a line at the
+    end, left by a kill, is removed. The file is locked meanwhile.
     Raises: RecordError: a file that is there and is no whole record; BlockingIOError: another process writes it;
     OSError.
     """
 
-    def __init__(self, path: str | os.PathLike[str], header: Header) -> None:
+    def __init__(self, path: str | os.PathLike[str], header: Header, *, resume: bool = True) -> None:
         self.path = os.fspath(path)
         self.header = header
         self.before: dict[int, Game] = {}
         self._file = _open(self.path)
         try:
-            self._continue()
+            self._continue(resume)
         except BaseException:
             self.close()
             raise
@@ -109,7 +109,7 @@ class Writer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _continue(self) -> None:
+    def _continue(self, resume: bool) -> None:
         if not stat.S_ISREG(os.fstat(self._file).st_mode):
             self._append(encode(self.header))
             return
@@ -120,10 +120,11 @@ class Writer:
                 raise BlockingIOError(f"{self.path} is being written by another process") from None
         size = self._whole_lines()
         if size != os.fstat(self._file).st_size:
-            if intact(_from(self.path, size)):  # a whole line without its end
-                self._append(b"\n")
+            try:
+                unseal(_from(self.path, size))
+                self._append(b"\n")  # a whole line that lacks its end
                 size += 1
-            else:
+            except ValueError:
                 os.ftruncate(self._file, size)
         last: Header | None = None
         for item in scan(self.path) if size else ():
@@ -133,7 +134,7 @@ class Writer:
                 last, self.before = item, {}
             else:
                 self.before[item.number] = item
-        if last is None or not same_run(last, self.header):
+        if last is None or not resume or not same_run(last, self.header):
             self.before = {}
             self._append(encode(self.header))
         else:
@@ -169,8 +170,13 @@ class Writer:
 
 
 def same_run(a: Header, b: Header) -> bool:
-    """Whether two headers mean one run, so that games of both may stand together (versions of packages may differ)."""
-    one, other = (dataclasses.replace(header, versions={}) for header in (a, b))
+    """Whether two headers mean one run, so that games of both may stand together.
+
+    Versions of packages may differ, and how many games were played at once.
+    """
+    one, other = (
+        dataclasses.replace(header, versions={}, protocol=header.protocol | {"batch": None}) for header in (a, b)
+    )
     return encode(one) == encode(other)
 
 

@@ -130,10 +130,12 @@ def test_a_difference_says_where(played):
 
 def test_a_step_that_is_impossible_ends_the_replay(played):
     (game, *_), _ = played
-    states = records.replay(dataclasses.replace(game, actions=(*game.actions[:3], 84, *game.actions[4:])))
-    for _ in range(4):
-        next(states)
     with pytest.raises(records.RecordError, match=r"f, line 2: game 0, action 4: 84 is no action"):
+        next(records.replay(dataclasses.replace(game, actions=(*game.actions[:3], 84, *game.actions[4:]))))
+    after = {"actions": (82, *game.actions[1:]), "moves": ("accept", *game.moves[1:]), "chance": ("", *game.chance[1:])}
+    states = records.replay(dataclasses.replace(game, **after))
+    next(states)
+    with pytest.raises(records.RecordError, match=r"game 0, action 1 \('accept'\): it is not legal there"):
         next(states)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from audamir_envs import files
 from audamir_envs.core import Array
 from audamir_envs.intervals import wilson
-from audamir_envs.learned.tensors import CheckpointError
+from audamir_envs.learned.checkpoints import CheckpointError
 from audamir_training import devices, storage
 from audamir_training.display import Display
 from audamir_training.evaluation import Score
@@ -246,10 +246,8 @@ class Run:
         """On the process that writes: what killed ones left is removed, and lines that will come again."""
         if not devices.is_writer():
             return
-        files.sweep(self.folder / STATE)
         for name in (STATE, BEST, LEARNER, FILE):
-            for leftover in self.folder.glob(f".{name}.????????"):  # as earlier versions named them
-                leftover.unlink(missing_ok=True)
+            files.sweep(self.folder / name)
         self._metrics = Metrics(self.folder, iteration, self.progress.evaluated_iteration, self.display.warn)
         if len(self._metrics.lines) < self.progress.lines:
             lost = self.progress.lines - len(self._metrics.lines)
