@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-from audamir_envs.batching import spread
+from audamir_envs.batching import spread, varying_like
 from audamir_envs.core import Array, Environment, State
 
 _GROUP = 8  # lanes reset together: large enough to vectorise, small enough to waste little when one game ends
@@ -128,7 +128,12 @@ def _resetting(init: _Init) -> Callable[..., AutoResetState]:
 
     @jax.custom_batching.custom_vmap
     def reset(done: Array, key: Array, captured: list[Array], state: AutoResetState) -> AutoResetState:
-        return jax.lax.cond(done, lambda: _renewed(init(captured, key), state), lambda: state)
+        every = (done, key, captured, state)
+        return jax.lax.cond(
+            done,
+            lambda: varying_like(_renewed(init(captured, key), state), every),
+            lambda: varying_like(state, every),
+        )
 
     @reset.def_vmap
     def _(axis_size: int, in_batched: Any, done: Array, key: Array, captured: list[Array], state: Any) -> Any:
@@ -168,8 +173,8 @@ def _resetting_lanes(init: _Init, own: tuple[bool, ...]) -> Callable[..., AutoRe
             states = jax.tree.map(lambda old, rows: old.at[chosen].set(rows, mode="drop"), states, new)
             return start + group, states
 
-        # The first number depends on the data, so that inside a shard_map it counts as different on each device.
-        return jax.lax.while_loop(lambda carry: carry[0] < count, reset_group, (count * 0, states))[1]
+        start = varying_like((jnp.int32(0), states), (done, keys, captured, states))
+        return jax.lax.while_loop(lambda carry: carry[0] < count, reset_group, start)[1]
 
     @reset.def_vmap
     def _(axis_size: int, in_batched: Any, done: Array, keys: Array, captured: list[Array], states: Any) -> Any:

@@ -52,3 +52,25 @@ def spread(axis_size: int, in_batched: Any, arguments: Any) -> Any:
 
 def _all_batched(results: Any) -> tuple[Any, Any]:
     return results, jax.tree.map(lambda _: True, results)
+
+
+def varying_like(tree: Any, data: Any) -> Any:
+    """The same tree, which ``shard_map`` takes to differ between devices wherever the data (a tree) does.
+
+    Loops and branches must give what they were given in this respect too, and constants differ nowhere.
+    """
+    axes = frozenset().union(*map(_varying_axes, jax.tree.leaves(data)))
+
+    def cast(leaf: Any) -> Any:
+        missing = tuple(axes - _varying_axes(leaf))
+        if not missing:
+            return leaf
+        return jax.lax.pcast(leaf, missing, to="varying") if hasattr(jax.lax, "pcast") else jax.lax.pvary(leaf, missing)
+
+    return jax.tree.map(cast, tree) if axes else tree
+
+
+def _varying_axes(leaf: Any) -> frozenset[str]:
+    kind = jax.typeof(leaf) if hasattr(jax, "typeof") else None
+    named = getattr(kind, "manual_axis_type", None)  # of newer versions of JAX; vma of older ones
+    return getattr(kind, "vma", frozenset()) if named is None else named.varying

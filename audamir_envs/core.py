@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from audamir_envs.batching import varying_like
 from audamir_envs.texts import clean, quoted, whole
 
 Array = jax.Array
@@ -304,7 +305,7 @@ class Environment(abc.ABC):
 
     def init(self, key: Array) -> State:
         """A new game. Consumes key."""
-        return self.state_of(self.init_game(key))
+        return varying_like(self.state_of(self.init_game(key)), key)
 
     def step(self, state: State, action: Any, key: Array | None = None) -> State:
         """The state after an action (integer []) of the current player. Consumes key in stochastic games.

@@ -33,7 +33,7 @@ def sample_legal(key: Array, mask_or_state: Array | State) -> Array:
     best = jnp.zeros((*mask.shape[:-1], width), jnp.uint32)
     for block in range(-(-actions // width)):
         start = min(block * width, actions - width)
-        number = np.arange(start + 1, start + 1 + width, dtype=np.uint32)
+        number = np.arange(start + 1, start + 1 + width, dtype=np.uint32).reshape((1,) * (mask.ndim - 1) + (width,))
         x = word ^ jnp.asarray(number * np.uint32(0x9E3779B9))
         x = (x ^ (x >> jnp.uint32(16))) * jnp.uint32(0x85EBCA6B)
         x = (x ^ (x >> jnp.uint32(13))) * jnp.uint32(0xC2B2AE35)

@@ -36,5 +36,5 @@ def observe(position: Position, player: Array) -> Array:
     uniform = jnp.uint32(0) - ((facts >> jnp.arange(1 + _TURN_BITS, dtype=jnp.uint32)) & jnp.uint32(1))
     low = [jnp.where(moving, own.lo, enemy.lo), jnp.where(moving, enemy.lo, own.lo), empty.lo]
     high = [jnp.where(moving, own.hi, enemy.hi), jnp.where(moving, enemy.hi, own.hi), empty.hi]
-    low, high = (jnp.concatenate([jnp.stack(cells), uniform]) for cells in (low, high))
+    low, high = (jnp.concatenate([jnp.stack(cells), uniform])[None] for cells in (low, high))
     return (((low & _BITS[0]) | (high & _BITS[1])) != jnp.uint32(0)).reshape(SHAPE)

@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from audamir_envs.batching import varying_like
 from audamir_envs.colony.cells import BOARD, RING, SIZE, step_of, words
 from audamir_envs.colony.rules import JUMPS, KINDS, ORIGIN, PASS, Position
 from audamir_envs.core import Array, Pytree
@@ -287,6 +288,7 @@ def _root_moves(roots: Node, wanted: Array) -> Moves:
         return node, Moves(table, moves.count + open_.astype(jnp.int32)), rank + 1, open_ & ~_exhausted(node)
 
     start = (roots, Moves(Move(blank, blank), jnp.zeros(games, jnp.int32)), jnp.int32(0), wanted)
+    start = varying_like(start, (roots, wanted))
     return jax.lax.while_loop(lambda carry: carry[3].any(), list_next, start)[1]
 
 
@@ -440,8 +442,8 @@ def best_moves(positions: Position, wanted: Array, keys: Array, depth: int, lane
         lanes = jax.lax.fori_loop(0, chunk, lambda _, lanes: _advance(lanes), search.lanes)
         return _collect(search.replace(lanes=lanes))
 
-    found = jax.lax.while_loop(going_on, round_, start)
-    equal = (found.values == found.best) & wanted
+    found = jax.lax.while_loop(going_on, round_, varying_like(start, (roots, wanted)))
+    equal = (found.values == found.best[None]) & wanted[None]
     chosen = jax.vmap(sample_legal)(keys, equal.T)
     column = jnp.arange(games, dtype=jnp.int32)
     move = jax.tree.map(lambda table: table[chosen, :, column].T, moves.table)

@@ -23,13 +23,14 @@ def pack(table: Array) -> Array:
     for first in range(0, tiles, 32):
         part = table[..., first : first + 32]
         place = jnp.arange(part.shape[-1], dtype=jnp.uint32)
+        place = place.reshape((1,) * (part.ndim - 1) + place.shape)
         words.append(jnp.sum(part.astype(jnp.uint32) << place, axis=-1, dtype=jnp.uint32))
     return jnp.stack(words)
 
 
 def unpack(sets: Array, tiles: int) -> Array:
     """bool [..., T]: the inverse of ``pack``."""
-    tile = np.arange(tiles)
+    tile = np.arange(tiles).reshape((1,) * (sets.ndim - 1) + (tiles,))
     word = sets[0][..., None]
     for n in range(1, sets.shape[0]):
         word = jnp.where(jnp.asarray(tile // 32 == n), sets[n][..., None], word)
@@ -69,7 +70,7 @@ def flatten(sets: Array) -> Array:
     tiles = sets.shape[1]
     flat = sets[0] if tiles == 32 else _joined(sets)
     whole = tiles * tiles // 32
-    bits = ((flat[:whole, None] >> jnp.arange(32, dtype=jnp.uint32)) & _ONE).astype(jnp.bool_).reshape(-1)
+    bits = ((flat[:whole, None] >> jnp.arange(32, dtype=jnp.uint32)[None]) & _ONE).astype(jnp.bool_).reshape(-1)
     rest = tiles * tiles % 32
     if not rest:
         return bits

@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from audamir_envs.batching import with_batch_rule
+from audamir_envs.batching import varying_like, with_batch_rule
 from audamir_envs.core import Array
 
 MAX_DEGREE = 10
@@ -208,7 +208,7 @@ def _grow(grid: _Grid, noise: Array, draws: Array) -> Array:
     seeds = (noise >> jnp.uint32(16)).astype(jnp.uint16) | jnp.uint16(1)
     order = _ORDERS[np.arange(_SWEEPS) % len(_ORDERS)].ravel()
     (padded, _), _ = jax.lax.scan(at_random, (padded, seeds), jnp.asarray(grid.steps[order]))
-    padded, _ = jax.lax.while_loop(lambda carry: carry[1], certainly, (padded, jnp.bool_(True)))
+    padded, _ = jax.lax.while_loop(lambda carry: carry[1], certainly, varying_like((padded, jnp.bool_(True)), noise))
     cells = padded[grid.margin : grid.margin + grid.size]
     return jnp.where(cells >= jnp.int16(0), cells & jnp.int16(255), cells)
 
@@ -270,7 +270,7 @@ def _gather_tiles(grid: _Grid, edges: Array, sizes: Array, draws: Array) -> Arra
         chosen, reached = carry  # bool [regions, batch]; uint32 [words, batch]: the regions that border on chosen ones
         open_ = jnp.any((bits & reached[None]) != jnp.uint32(0), axis=1) & ~chosen
         best = jnp.max(jnp.where(open_, value, -1), axis=0)
-        pick = open_ & (value == best)
+        pick = open_ & (value == best[None])
         return chosen | pick, reached | _any_bit(jnp.where(pick[:, None], edges, jnp.uint32(0)), 0)
 
     everything = jnp.full((grid.words, draws.shape[1]), 0xFFFFFFFF, jnp.uint32)

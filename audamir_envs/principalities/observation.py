@@ -61,7 +61,7 @@ def observe(position: Position, observer: Array) -> Array:
     of_owner = [position.reserve, rules.largest_groups(position), accepted.astype(jnp.int32)]
     own_columns = [_byte(jnp.sum(jnp.where(owned, value[:, None], jnp.int32(0)), axis=0)) for value in of_owner]
     owner = relative(position.owner.astype(jnp.int32))
-    one_hot = (owner[:, None] == seats).astype(jnp.uint8)
+    one_hot = (owner[:, None] == seats[None]).astype(jnp.uint8)
     by_tile = [position.dice, position.group, *own_columns]
 
     vote = rules.voting(position)

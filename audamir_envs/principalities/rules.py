@@ -76,7 +76,7 @@ def _seats(position: Position) -> Array:
 
 def owned(position: Position) -> Array:
     """bool [P, T]: the tiles of each seat."""
-    return position.owner == _seats(position).astype(jnp.int8)[:, None]
+    return position.owner[None] == _seats(position).astype(jnp.int8)[:, None]
 
 
 def alive(position: Position) -> Array:
@@ -91,7 +91,7 @@ def largest_groups(position: Position) -> Array:
 
 def group_sizes(neighbours: Array, owner: Array, players: int) -> Array:
     """int16 [T]: the size of each tile's connected group."""
-    tiles_of = pack(owner == jnp.arange(players, dtype=jnp.int8)[:, None])  # [W, P]
+    tiles_of = pack(owner[None] == jnp.arange(players, dtype=jnp.int8)[:, None])  # [W, P]
     same = jnp.zeros_like(neighbours)
     for seat in range(players):
         same = jnp.where(owner == jnp.int8(seat), tiles_of[:, seat, None], same)
@@ -214,7 +214,7 @@ def place(room: Array, count: Array, words: Array, key: Array) -> Array:
         rank = count_before(free)
         drawn = _below(words, jnp.sum(free, dtype=jnp.int32)).astype(jnp.int32)
         drawn = jnp.where(number < count, drawn, jnp.int32(-1))
-        hits = jnp.sum((rank == drawn[:, None]) & free, axis=0, dtype=jnp.int32)
+        hits = jnp.sum((rank[None] == drawn[:, None]) & free[None], axis=0, dtype=jnp.int32)
         placed = jnp.minimum(hits, room)
         return room - placed, count - jnp.sum(placed, dtype=jnp.int32)
 
@@ -316,7 +316,7 @@ def deal(key: Array, players: int, tiles: int) -> tuple[Array, Array]:
     tile_words, seat_words, dice_words = jnp.split(words, (tiles, tiles + players))
     owner = _ranks(seat_words)[_ranks(tile_words) % jnp.int32(players)]
     seats = jnp.arange(players, dtype=jnp.int32)
-    own = owner == seats[:, None]
+    own = owner[None] == seats[:, None]
     more = jnp.asarray([round(2.1 * count) for count in range(tiles + 1)], jnp.int32)
     count = more[jnp.sum(own, axis=1, dtype=jnp.int32)]
     room = jnp.where(own, jnp.int32(MOST - 1), jnp.int32(0))
@@ -328,7 +328,8 @@ def deal(key: Array, players: int, tiles: int) -> tuple[Array, Array]:
 def _ranks(words: Array) -> Array:
     """int32 [N]: a random permutation: the ranks of random words (equal ones, once in 2**32 pairs, by number)."""
     number = np.arange(words.shape[0])
-    before = (words < words[:, None]) | ((words == words[:, None]) & jnp.asarray(number < number[:, None]))
+    other, own = words[None], words[:, None]
+    before = (other < own) | ((other == own) & jnp.asarray(number < number[:, None]))
     return jnp.sum(before, axis=1, dtype=jnp.int32)
 
 

@@ -42,7 +42,7 @@ class Weak(BatchAgent):
         """int32 []: a legal action. Consumes key."""
         position: Position = state.game
         attack_key, stop_key = jax.random.split(key)
-        tries = rules.attacks(position) & (position.dice[:, None] + jnp.int8(1) >= position.dice)
+        tries = rules.attacks(position) & (position.dice[:, None] + jnp.int8(1) >= position.dice[None])
         goes_on = jax.random.randint(stop_key, (), 0, 5, jnp.int32) > jnp.int32(0)
         return _action(position, jnp.any(tries) & goes_on, sample_legal(attack_key, tries.reshape(-1)))
 
@@ -68,11 +68,11 @@ class Normal(BatchAgent):
         late = position.round.astype(jnp.int32) > _LONG
         outgrown &= ~late
         leads = (owner == leader) | (me == leader)  # [T]: an attack on the tile is the leader's, or on the leader
-        fights = rules.attacks(position) & (leads | ~outgrown)
+        fights = rules.attacks(position) & (leads | ~outgrown)[None]
         # One coin a target at each decision.
         coin = jax.random.bits(coin_key, dice.shape, jnp.uint8) >= jnp.uint8(26)
-        equal = (dice[:, None] == dice) & (leads | coin) & ~(late & (me != leader))
-        tries = fights & ((dice[:, None] > dice) | equal)
+        equal = (dice[:, None] == dice[None]) & ((leads | coin) & ~(late & (me != leader)))[None]
+        tries = fights & ((dice[:, None] > dice[None]) | equal)
         return _action(position, jnp.any(tries), sample_legal(attack_key, tries.reshape(-1)))
 
 
@@ -94,7 +94,7 @@ class Strong(BatchAgent):
         dice = position.dice.astype(jnp.int32)
         # Noise far below the differences of the odds, one word a source and one a target, breaks ties.
         noise = jax.random.uniform(key, (2, tiles), jnp.float32, maxval=1e-6)
-        odds = jnp.asarray(dicing.odds(), jnp.float32)[dice[:, None], dice] + noise[0][:, None] + noise[1]
+        odds = jnp.asarray(dicing.odds(), jnp.float32)[dice[:, None], dice[None]] + noise[0][:, None] + noise[1][None]
         likely = jnp.where(rules.attacks(position), odds, jnp.float32(0)).reshape(-1)
         odds, attacks = jax.lax.top_k(likely, min(_CANDIDATES, tiles * tiles))
         attacks = attacks.astype(jnp.int32)

@@ -83,7 +83,7 @@ def features(position: Position, owner: Array, dice: Array, group: Array, threat
     tiles, me = owner.shape[0], position.player
     whole = jnp.float32(tiles)
     seats = jnp.arange(position.reserve.shape[0], dtype=jnp.int32)
-    owned = owner == seats.astype(jnp.int8)[:, None]
+    owned = owner[None] == seats.astype(jnp.int8)[:, None]
     others = seats != me
     mine = owner == me.astype(jnp.int8)
     largest = jnp.max(jnp.where(owned, group, jnp.int16(0)), axis=1).astype(jnp.float32)
@@ -125,7 +125,7 @@ def _threats(neighbours: Array, foe: Array, dice: Array) -> Array:
     A tile with one die attacks nobody and counts as 0.
     """
     able = jnp.where(dice > jnp.int8(1), dice, jnp.int8(0))
-    return jnp.max(jnp.where(neighbours & foe, able, jnp.int8(-1)), axis=1)
+    return jnp.max(jnp.where(neighbours & foe[None], able[None], jnp.int8(-1)), axis=1)
 
 
 def _odds() -> Array:
@@ -141,6 +141,6 @@ def _odds_between(attackers: Array, defenders: Array) -> Array:
     part = defenders - below.astype(jnp.float32)
     rows = _odds()[jnp.maximum(attackers, jnp.int8(0)).astype(jnp.int32)]
     column = jnp.arange(rules.MOST + 1, dtype=jnp.int32)
-    low = jnp.sum(jnp.where(column == below[:, None], rows, jnp.float32(0)), axis=1)
-    high = jnp.sum(jnp.where(column == jnp.minimum(below + 1, rules.MOST)[:, None], rows, jnp.float32(0)), axis=1)
+    low = jnp.sum(jnp.where(column[None] == below[:, None], rows, jnp.float32(0)), axis=1)
+    high = jnp.sum(jnp.where(column[None] == jnp.minimum(below + 1, rules.MOST)[:, None], rows, jnp.float32(0)), axis=1)
     return low + part * (high - low)

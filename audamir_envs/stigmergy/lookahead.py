@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from audamir_envs.batching import varying_like
 from audamir_envs.core import Array
 from audamir_envs.hexboard import side_of_grid
 from audamir_envs.stigmergy import rules, worth
@@ -93,7 +94,7 @@ def _entries(positions: rules.Position) -> Array:
     stones = positions.stones.astype(jnp.int32)
     black = positions.black_to_move
     mine, theirs = jnp.where(black, low, high), jnp.where(black, high, low)
-    stones = jnp.where(black | (stones == 0), stones, 3 - stones)
+    stones = jnp.where(black[None] | (stones == 0), stones, 3 - stones)
     return jnp.asarray(_layouts(_side(positions)).kinds) * 147 + stones * 49 + mine * 7 + theirs
 
 
@@ -132,8 +133,9 @@ def move_values(positions: rules.Position, static: Array, table: worth.Worth) ->
 
     low, high = (positions.sight & 15) >= needed, (positions.sight >> 4) >= needed
     mine, theirs = jnp.where(black, low, high), jnp.where(black, high, low)
-    enemy = positions.stones == jnp.where(black, jnp.uint8(rules.WHITE), jnp.uint8(rules.BLACK))
-    cells = jnp.where(empty & ~theirs, place, jnp.where(enemy & mine, flip, ILLEGAL - static)) + static
+    enemy = positions.stones == jnp.where(black, jnp.uint8(rules.WHITE), jnp.uint8(rules.BLACK))[None]
+    legal = jnp.where(empty & ~theirs, place, flip) + static[None]
+    cells = jnp.where((empty & ~theirs) | (enemy & mine), legal, ILLEGAL)
 
     friend = (positions.stones != rules.EMPTY) & ~enemy
     points = (friend | (empty & mine)).astype(jnp.int32) - (enemy | (empty & theirs)).astype(jnp.int32)
@@ -160,7 +162,7 @@ def _sums_in_sight(numbers: Array, empty: Array, layouts: _Layouts) -> tuple[lis
         low, low_open, high, high_open = row
         return (low + jnp.where(low_open, up, 0), high + jnp.where(high_open, down, 0)), sums
 
-    start = jnp.zeros(lines.shape[1:], jnp.int32)
+    start = varying_like(jnp.zeros(lines.shape[1:], jnp.int32), (lines, open_lines))
     _, (behind, ahead) = jax.lax.scan(step, (start, start), (lines, open_lines, lines[::-1], open_lines[::-1]))
     flat = [sums.reshape(-1, numbers.shape[-1]) for sums in (ahead[::-1], behind)]
     rows = jnp.asarray(layouts.rows)
@@ -195,7 +197,7 @@ def search(positions: rules.Position, static: Array, table: worth.Worth, widths:
     places = jnp.arange(values.shape[0], dtype=jnp.int32)[:, None]
     searched = jnp.full_like(values, ILLEGAL)
     for number, result in zip(numbers, results, strict=True):
-        searched = jnp.where(places == number, result, searched)
+        searched = jnp.where(places == number[None], result[None], searched)
     return searched
 
 
@@ -207,7 +209,7 @@ def _best(values: Array, count: int) -> tuple[Array, Array]:
 
     def take(keys: Array, _: None) -> tuple[Array, Array]:
         best = jnp.max(keys, axis=0)
-        return jnp.where(keys == best, jnp.int32(np.iinfo(np.int32).min), keys), best
+        return jnp.where(keys == best[None], jnp.int32(np.iinfo(np.int32).min), keys), best
 
     _, best = jax.lax.scan(take, keys, None, length=min(count, rows))
     return best & ((1 << _ROW_BITS) - 1), best >> _ROW_BITS

@@ -132,7 +132,7 @@ def play(position: Position, action: Array) -> Position:
     reach = t.rays.shape[-1]
     on_rays = position.stones[jnp.asarray(t.rays)[cell]]
     distance = jnp.arange(1, reach + 1, dtype=jnp.uint8) * jnp.uint8(4)
-    nearest = jnp.min(jnp.where(on_rays > 0, distance | on_rays, jnp.uint8(reach * 4)), axis=-1)
+    nearest = jnp.min(jnp.where(on_rays > 0, distance[None] | on_rays, jnp.uint8(reach * 4)), axis=-1)
     far = (nearest >> 2).astype(jnp.int8)  # [6]: how many cells in each direction see the changed one
     behind = jnp.roll(nearest & 3, 3)  # uint8 [6]: what the cells in each direction saw past the empty cell
     change = _in_sight(own) - _in_sight(jnp.where(before > 0, before, behind))
