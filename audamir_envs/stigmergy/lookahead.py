@@ -84,6 +84,11 @@ def batch_last(positions: rules.Position) -> rules.Position:
     return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), positions)
 
 
+def actions_of_rows(side: int) -> np.ndarray:
+    """int32 [grid + 1]: the action of each row of ``move_values``."""
+    return _layouts(side).actions
+
+
 def _side(positions: rules.Position) -> int:
     return side_of_grid(positions.stones.shape[0])
 
@@ -173,13 +178,15 @@ def _sums_in_sight(numbers: Array, empty: Array, layouts: _Layouts) -> tuple[lis
 def search(positions: rules.Position, static: Array, table: worth.Worth, widths: tuple[int, ...]) -> Array:
     """int32 [grid + 1, batch]: move values by looking ahead; ILLEGAL for moves that are not legal or not looked at.
 
+    This says what the levels' search is; ``alphabeta.search`` finds the same best moves several times sooner.
+
     Without widths these are ``move_values``. Otherwise the ``widths[0]`` best of them are played, and each is worth
     what the best answer of a search with the remaining widths leaves to the mover.
     """
     values = move_values(positions, static, table)
     if not widths:
         return values
-    numbers, chosen = _best(values, widths[0])
+    numbers, chosen = best_rows(values, widths[0])
     actions = jnp.asarray(_layouts(_side(positions)).actions)[numbers]
 
     # Played in a loop of its own, so that the positions are stored: otherwise the compiler would work them out again at
@@ -201,7 +208,7 @@ def search(positions: rules.Position, static: Array, table: worth.Worth, widths:
     return searched
 
 
-def _best(values: Array, count: int) -> tuple[Array, Array]:
+def best_rows(values: Array, count: int) -> tuple[Array, Array]:
     """(row numbers, values), int32 [count, batch] each: the largest of int32 [rows, batch], the best first."""
     rows = values.shape[0]
     # Value and row in one number, because a maximum is far faster than an argmax.

@@ -18,15 +18,13 @@ from audamir_envs.agents.base import BatchAgent
 from audamir_envs.batching import with_batch_rule
 from audamir_envs.core import Array, State
 from audamir_envs.sampling import sample_legal
-from audamir_envs.stigmergy import lookahead, rules, worth
+from audamir_envs.stigmergy import alphabeta, lookahead, rules, worth
 
 FAIR_KOMI: Mapping[int, int] = {2: 6, 3: 4, 4: 4, 5: 8, 6: 2, 7: 2, 8: 2, 9: 2, 10: 2, 11: 2, 12: 2}
 """By side the komi that leaves Strong's games against itself nearest to even.
 
 Exact on sides 2 and 3, measured on 4 to 6 after two random plies (docs/stigmergy.md), taken over from 6 on larger ones.
 """
-
-_GROUP = 64  # positions searched together: more would not fit the processor's caches
 
 
 class Settings(NamedTuple):
@@ -50,7 +48,7 @@ class ScriptedAgent(BatchAgent):
     def act_batch(self, states: State, key: Array) -> Array:
         """int32 [batch]: a legal action each. Consumes key."""
         keys = jax.random.split(key, states.current_player.shape[0])
-        return _in_groups(self.settings, states.game, states.legal_action_mask, keys)
+        return _choose(self.settings, states.game, states.legal_action_mask, keys)
 
 
 class Weak(ScriptedAgent):
@@ -83,18 +81,7 @@ def _act(settings: Settings, game: rules.Position, mask: Array, key: Array) -> A
     def one(game: rules.Position, mask: Array, key: Array) -> Array:
         return _choose(settings, *jax.tree.map(lambda leaf: leaf[None], (game, mask, key)))[0]
 
-    return with_batch_rule(one, functools.partial(_in_groups, settings))(game, mask, key)
-
-
-def _in_groups(settings: Settings, games: rules.Position, masks: Array, keys: Array) -> Array:
-    """int32 [batch]: as ``_choose``, a group of positions after the other."""
-    batch = masks.shape[0]
-    if batch <= _GROUP or not settings.widths:
-        return _choose(settings, games, masks, keys)
-    groups = -(-batch // _GROUP)
-    lanes = np.arange(groups * _GROUP) % batch  # the last group is filled up with positions of the first
-    grouped = jax.tree.map(lambda leaf: leaf[lanes].reshape(groups, _GROUP, *leaf.shape[1:]), (games, masks, keys))
-    return jax.lax.map(lambda group: _choose(settings, *group), grouped).reshape(-1)[:batch]
+    return with_batch_rule(one, functools.partial(_choose, settings))(game, mask, key)
 
 
 def _choose(settings: Settings, games: rules.Position, masks: Array, keys: Array) -> Array:
@@ -103,7 +90,10 @@ def _choose(settings: Settings, games: rules.Position, masks: Array, keys: Array
     t = rules.tables(side)
     positions = lookahead.batch_last(games)
     static = lookahead.static_values(positions, settings.table)
-    values = lookahead.search(positions, static, settings.table, settings.widths).T
+    if settings.widths:
+        values = alphabeta.search(positions, static, settings.table, settings.widths, settings.noise).T
+    else:
+        values = lookahead.move_values(positions, static, settings.table).T
     values = jnp.concatenate([rules.on_cells(side, values), values[:, -1:]], axis=-1)
 
     noise_keys, slip_keys, move_keys = jnp.moveaxis(jax.vmap(lambda key: jax.random.split(key, 3))(keys), 1, 0)
