@@ -17,6 +17,7 @@ from audamir_envs.stigmergy.scripted import FAIR_KOMI
 MISSING = "not measured yet"
 EXACT = {2: 7, 3: 5}  # Black's margin by side, both perfect
 PICTURES = "stigmergy"  # the folder, seen from the page
+REPLAYS = "replays"  # written by replays.py
 
 Results = Mapping[str, Mapping[str, Any]]  # by part, then by settings
 
@@ -240,6 +241,7 @@ def game_block(entry: Mapping[str, Any], comments: Mapping[str, str]) -> str:
         f"{entry['simulations']} simulations, {len(plies)} plies. {winner} wins: Black {entry['black']}, "
         f"White {entry['white']} {'-' if komi < 0 else '+'} komi {abs(komi)} = {entry['white'] + komi}.",
         "```\n" + "\n".join("  ".join(pairs[n : n + 8]) for n in range(0, len(pairs), 8)) + "\n```",
+        f"[The whole game, to step through]({REPLAYS}/stigmergy-{name}.html)",
         comment_block(f"{name}-{moves[0]}-{len(plies)}", comments),
     ]
     values = [*(p["value"] for p in plies), entry["result"]]
