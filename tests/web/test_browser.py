@@ -30,10 +30,11 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 SECONDS = 60_000  # milliseconds that compiling may take on a busy machine
+playwright.expect.set_options(timeout=SECONDS)
 # Small boards, so that games are short and little is compiled: options to choose, words of the fieldset and the button.
 MAP = {"neighbours": [[1, 5], [0, 2], [1, 3], [2, 4], [3, 5], [4, 0]]}
 TABLES = {
-    "colony-v0": {"start": "one", "max_turns": 60},
+    "colony-v0": {"start": "one", "max_turns": 40},
     "stigmergy-v0": {"side": 3},
     "principalities-v0": {"players": 2, "tiles": 6, "max_rounds": 6},
 }
@@ -265,7 +266,7 @@ def test_analysis_is_shown_and_goes_into_the_record(page, server, tmp_path):
     box = panel.locator("svg.chart").bounding_box()
     page.mouse.click(box["x"] + 41 / 420 * box["width"], box["y"] + box["height"] / 2)
     playwright.expect(play_part(page).locator(".status").first).to_contain_text("Start.")
-    shares = play_part(page).locator("svg.board .shade .share").all_inner_texts()
+    shares = play_part(page).locator("svg.board .shade .share").all_text_contents()
     assert all(0.1 <= float(share) <= 100 for share in shares)
     panel.get_by_role("checkbox", name="policy").uncheck()
     playwright.expect(play_part(page).locator("svg.board .shade .share")).to_have_count(0)
