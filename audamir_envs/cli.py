@@ -26,6 +26,7 @@ COMMANDS = {
     "list": "environments, their options and agents",
     "play": "play against agents in the terminal",
     "evaluate": "let agents play each other and report the score",
+    "analyze": "say what an agent thinks of a position or of a record",
     "view": "write a recorded game as a page that works from disk",
     "serve": "open the page to play, replay and look into games",
     "ladder": "rate all levels of an environment",

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 def add_environment(parser: argparse.ArgumentParser) -> None:
     """The arguments ENV and -o."""
     parser.add_argument("env", metavar="ENV", help=f"one of {', '.join(registry.ids())}")
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The argument -o."""
     parser.add_argument(
         "-o",
         dest="options",
