@@ -32,8 +32,8 @@ class Counting:
     settings = TINY
     newer = ()
 
-    def __init__(self, interrupt_at: int = -1) -> None:
-        self.interrupt_at = interrupt_at
+    def __init__(self, interrupt_at: int = -1, number: int = signal.SIGTERM) -> None:
+        self.interrupt_at, self.signal = interrupt_at, number
 
     def start(self):
         return {"n": np.int32(0), "weights": np.zeros(3, np.float32)}
@@ -44,7 +44,7 @@ class Counting:
     def iterate(self, state):
         number = int(state["n"]) + 1
         if number == self.interrupt_at:
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(self.signal)
         rng = np.random.default_rng(number)
         weights = state["weights"] + rng.normal(size=3).astype(np.float32)
         return {"n": np.int32(number), "weights": weights}, {"loss": np.float32(1 / number)}

@@ -12,6 +12,7 @@ from audamir_training import commands, exporting, metrics, presets
 from audamir_training.settings import AlphaZeroSettings, RunSettings
 
 import audamir_envs
+from audamir_envs import files
 from audamir_envs.agents.loading import make_agent
 
 TINY = [
@@ -194,3 +195,52 @@ def test_settings_survive_json() -> None:
     import dataclasses
 
     assert AlphaZeroSettings(**json.loads(json.dumps(dataclasses.asdict(settings)))) == settings
+
+
+@pytest.mark.parametrize("kept", ["nothing", "level"])
+def test_an_export_after_one_that_was_killed_goes_through(trained, tmp_path, kept: str, monkeypatch) -> None:
+    commands.export([str(trained), str(tmp_path)])  # something to write over
+    level, card = tmp_path / "zero.safetensors", tmp_path / "card.md"
+
+    def killed(path, content):
+        if Path(path) == (level if kept == "nothing" else card):
+            raise KeyboardInterrupt
+        write(path, content)
+
+    write = files.write_bytes
+    monkeypatch.setattr(files, "write_bytes", killed)
+    with pytest.raises(KeyboardInterrupt):
+        commands.export([str(trained), str(tmp_path), "--last"])
+    monkeypatch.undo()
+    commands.export([str(trained), str(tmp_path), "--last"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == [card.name, level.name]
+    assert card.read_text() == exporting._card(level)
+
+
+def test_a_run_that_learned_nothing_is_exported_by_force_alone(tmp_path) -> None:
+    folder = tmp_path / "idle"
+    words = [*TINY, "--iterations=1", "--warmup-positions=100000", "--evaluate-minutes=0"]
+    assert commands.train(["stigmergy-v0", "--out", str(folder), *words]) == 0
+    with pytest.raises(ValueError, match=r"idle has learned nothing yet: no gradient step was made; .* --force"):
+        commands.export([str(folder), str(tmp_path / "level")])
+    assert not (tmp_path / "level").exists()
+    assert commands.export([str(folder), str(tmp_path / "level"), "--force"]) == 0
+    (line,) = metrics.read(folder)
+    assert line["policy_loss"] is None  # before learning began there is no loss, not one of 0
+
+
+def test_flags_of_several_processes_mean_nothing_alone(tmp_path) -> None:
+    words = ["stigmergy-v0", "--out", str(tmp_path / "run"), *TINY]
+    for more in (["--coordinator=x:1"], ["--processes=2", "--process=0"]):
+        with pytest.raises(ValueError, match="mean nothing without --distributed"):
+            commands.train([*words, *more])
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_line_is_told_by_plot_and_export(trained, tmp_path, capsys) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(trained, folder)
+    (folder / metrics.FILE).write_bytes((folder / metrics.FILE).read_bytes() + b"\xff\n")
+    commands.plot([str(folder)])
+    commands.export([str(folder), str(tmp_path / "level"), "--last"])
+    assert capsys.readouterr().err.count(f"audamir: {folder / metrics.FILE}: 1 line cannot be read\n") == 2

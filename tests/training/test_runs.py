@@ -11,8 +11,8 @@ import jax
 import numpy as np
 import pytest
 from audamir_training import metrics, storage
-from audamir_training.display import Display
-from audamir_training.runs import BEST, LEARNER, STATE, Run
+from audamir_training.display import Display, figure
+from audamir_training.runs import BEST, LEARNER, STATE, Run, mean
 from audamir_training.settings import RunSettings
 from counting_run import Counting, sitting
 from tiny_run import TINY
@@ -159,3 +159,89 @@ def test_a_full_disk_is_an_error_and_the_last_state_stays(tmp_path, monkeypatch)
     assert (tmp_path / STATE).read_bytes() == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     sitting(tmp_path, Counting(), iterations=5)
+
+
+def test_a_finished_run_is_not_evaluated_again(tmp_path) -> None:
+    for _ in range(3):
+        sitting(tmp_path, Counting(), evaluate_minutes=1e6, iterations=3)
+    lines = [line for line in metrics.read(tmp_path) if line["kind"] == "evaluation"]
+    assert [line["iteration"] for line in lines] == [3]
+
+
+def test_an_evaluation_before_a_kill_counts_once(tmp_path, monkeypatch) -> None:
+    sitting(tmp_path, Counting(), iterations=3)
+
+    def killed(run, state):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "_save", killed)
+    with pytest.raises(KeyboardInterrupt):
+        sitting(tmp_path, Counting(), evaluate_minutes=1e-9, iterations=5)
+    monkeypatch.undo()
+    assert metrics.read(tmp_path)[-1]["kind"] == "evaluation"
+    sitting(tmp_path, Counting(), evaluate_minutes=1e6, iterations=5)
+    lines = [(line["kind"], line["iteration"]) for line in metrics.read(tmp_path)]
+    assert lines == [*[("train", number) for number in range(1, 6)], ("evaluation", 5)]
+
+
+def test_a_terminal_that_closes_saves_unless_it_is_ignored(tmp_path) -> None:
+    _, code = sitting(tmp_path / "a", Counting(interrupt_at=3, number=signal.SIGHUP))
+    assert code == 128 + signal.SIGHUP
+    assert storage.load_state(tmp_path / "a" / STATE, Counting().start())[0]["n"] == 3
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        _, code = sitting(tmp_path / "b", Counting(interrupt_at=3, number=signal.SIGHUP), iterations=5)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert code == 0
+
+
+def test_compiling_does_not_count(tmp_path) -> None:
+    class Slow(Counting):
+        compiled = 0.0
+
+        def iterate(self, state):
+            if not self.compiled:
+                time.sleep(0.5)
+                self.compiled = 0.5
+            return super().iterate(state)
+
+        def compile_seconds(self):
+            return self.compiled
+
+    sitting(tmp_path, Slow(), iterations=3)
+    assert storage.read_facts(tmp_path / STATE)["progress"]["seconds"] < 0.45
+
+
+def test_a_run_without_a_gradient_step_says_so(tmp_path, capsys) -> None:
+    class Idle(Counting):
+        def gradient_steps(self, state):
+            return 0
+
+    settings = RunSettings(minutes=1.0, iterations=2, evaluate_minutes=0.0)
+    Run(Idle(), settings, tmp_path, Display("test", 1.0), {"env": "x"}).go()
+    assert "no gradient step was made yet, so nothing was learned" in capsys.readouterr().out
+
+
+def test_leftovers_of_killed_processes_go_at_the_next_start(tmp_path) -> None:
+    names = [".state.safetensors.abcdefgh.tmp", ".learner.safetensors.a_cdefg8.tmp", ".metrics.jsonl.abcdefgh.tmp"]
+    for name in names:
+        (tmp_path / name).write_text("half")
+    sitting(tmp_path, Counting(), iterations=1)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_full_disk_before_the_first_save_says_that_nothing_was_saved(tmp_path, monkeypatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device; nothing was saved yet"):
+        sitting(tmp_path, Counting(), iterations=5)
+
+
+def test_what_was_not_measured_is_no_number() -> None:
+    assert mean([float("nan"), 1.0, 3.0]) == 2.0
+    assert mean([float("nan")]) is None
+    assert figure(None, ".2f") == "-"
+    assert figure(0.5, ".2f") == "0.50"
