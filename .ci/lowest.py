@@ -44,7 +44,7 @@ def games() -> None:
             action_key, step_key = jax.random.split(key)
             states = step(states, audamir_envs.sample_legal(action_key, states), jax.random.split(step_key, 4))
         one = jax.tree.map(lambda leaf: leaf[0], states)
-        for level in ("random", "weak", "normal", "strong", "zero-policy"):
+        for level in ("random", "weak", "zero-policy"):
             action = int(jax.jit(audamir_envs.make_agent(env_id, level).act)(one, jax.random.key(2)))
             assert bool(one.legal_action_mask[action]), (env_id, level)
         print(env_id, "steps, levels")

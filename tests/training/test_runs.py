@@ -224,7 +224,7 @@ def test_a_run_without_a_gradient_step_says_so(tmp_path, capsys) -> None:
 
 
 def test_leftovers_of_killed_processes_go_at_the_next_start(tmp_path) -> None:
-    names = [".state.safetensors.abcdefgh.tmp", ".learner.safetensors.a_cdefg8.tmp", ".metrics.jsonl.abcdefgh.tmp"]
+    names = [".audamir-0123456789ab.tmp", ".learner.safetensors.a_cdefg8", ".metrics.jsonl.abcdefgh"]
     for name in names:
         (tmp_path / name).write_text("half")
     sitting(tmp_path, Counting(), iterations=1)

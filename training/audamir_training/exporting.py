@@ -72,8 +72,6 @@ def _both(path: Path, card: Path, contents: dict[str, bytes]) -> Iterator[None]:
         raise FileExistsError(
             f"{path} and {card.name} are not there as an export leaves them (by hand, say): move them away"
         )
-    for file in (path, card, journal):
-        files.sweep(file)
     digests = {name: [_digest(content), there.get(name)] for name, content in contents.items()}
     files.write_text(journal, json.dumps(digests))
     yield

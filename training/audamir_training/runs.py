@@ -246,8 +246,10 @@ class Run:
         """On the process that writes: what killed ones left is removed, and lines that will come again."""
         if not devices.is_writer():
             return
+        files.sweep(self.folder / STATE)
         for name in (STATE, BEST, LEARNER, FILE):
-            files.sweep(self.folder / name)
+            for leftover in self.folder.glob(f".{name}.????????"):  # as earlier versions named them
+                leftover.unlink(missing_ok=True)
         self._metrics = Metrics(self.folder, iteration, self.progress.evaluated_iteration, self.display.warn)
         if len(self._metrics.lines) < self.progress.lines:
             lost = self.progress.lines - len(self._metrics.lines)
