@@ -15,7 +15,7 @@ from audamir_training.runs import LEARNER, STATE, Progress
 from counting_run import Counting, sitting
 from tiny_run import TINY
 
-from audamir_envs.learned.checkpoints import CheckpointError
+from audamir_envs.learned.tensors import CheckpointError
 
 FEW, ALL = (60, 20), (1000, 200)  # single bytes changed, and truncations
 counts = pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)], ids=["few", "all"])

@@ -17,7 +17,7 @@ from audamir_training.settings import RunSettings
 from counting_run import Counting, sitting
 from tiny_run import TINY
 
-from audamir_envs.learned.checkpoints import CheckpointError
+from audamir_envs.learned.tensors import CheckpointError
 
 
 def test_a_run_ends_with_its_minutes_and_says_so(tmp_path) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from audamir_envs import files
 from audamir_envs.core import Array
 from audamir_envs.intervals import wilson
-from audamir_envs.learned.checkpoints import CheckpointError
+from audamir_envs.learned.tensors import CheckpointError
 from audamir_training import devices, storage
 from audamir_training.display import Display
 from audamir_training.evaluation import Score
