@@ -15,6 +15,7 @@ from audamir_training import metrics, storage
 from audamir_training.alphazero import AlphaZero
 from audamir_training.ppo import PPO
 from audamir_training.runs import STATE
+from counting_run import Counting
 from tiny_ppo import TINY_PPO
 from tiny_run import TINY, mesh_of
 
@@ -59,6 +60,43 @@ def test_twenty_kills_lose_nothing_but_time(kind, settings, tmp_path) -> None:
         state, _ = algorithm.iterate(state)
     resumed, _ = storage.load_state(folder / STATE, state)
     jax.tree.map(np.testing.assert_array_equal, resumed, jax.tree.map(np.asarray, state))
+
+
+def test_thirty_kills_of_a_light_run_lose_nothing(tmp_path) -> None:
+    """Kills that fall into saves, metrics and evaluations, since nothing else takes time in such a run."""
+    program = (
+        "import pathlib, sys; sys.path[:0] = ['tests']; import counting_run; counting_run.sitting(pathlib.Path("
+        "sys.argv[1]), counting_run.Counting(), minutes=float(sys.argv[2]), save_minutes=1e-9, evaluate_minutes=1e-4)"
+    )
+    folder, rng, reached = tmp_path / "run", np.random.default_rng(3), 0
+    words = [sys.executable, "-c", program, str(folder)]
+    for _ in range(30):
+        process = subprocess.Popen([*words, "1000"])
+        deadline = time.monotonic() + 300
+        while not ((folder / STATE).is_file() and _counted(folder) > reached):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        time.sleep(float(rng.uniform(0, 0.5)))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert _counted(folder) > reached
+        reached = _counted(folder)
+    subprocess.run([*words, "0"], check=True)
+    lines = [(line["kind"], line["iteration"]) for line in metrics.read(folder)]
+    assert [number for kind, number in lines if kind == "train"] == list(range(1, _counted(folder) + 1))
+    evaluated = [number for kind, number in lines if kind == "evaluation"]
+    assert evaluated == sorted(set(evaluated))
+    assert len(evaluated) > 10
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+    algorithm, state = Counting(), Counting().start()
+    for _ in range(_counted(folder)):
+        state, _ = algorithm.iterate(state)
+    resumed, _ = storage.load_state(folder / STATE, state)
+    jax.tree.map(np.testing.assert_array_equal, resumed, state)
+
+
+def _counted(folder) -> int:
+    return int(read_tensors(folder / STATE)[0]["['n']"])
 
 
 def wait_for_more(folder, iterations: list[int]) -> None:
