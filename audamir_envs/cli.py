@@ -138,8 +138,8 @@ def _dispatch(words: list[str], process: bool = False) -> int:
         return command(words[1:]) or 0
     parser = Parser(
         prog="audamir",
-        description="Three territory games for reinforcement learning.",
-        epilog=EPILOG,
+        description="Territory games for reinforcement learning.",
+        epilog=EPILOG.replace("{env}", _first_id()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=_version())
@@ -152,7 +152,7 @@ def _dispatch(words: list[str], process: bool = False) -> int:
                 name,
                 help=summary,
                 description=module.__doc__,
-                epilog=f"example:\n  {module.EXAMPLE}",
+                epilog=f"example:\n  {example_of(module)}",
                 formatter_class=argparse.RawDescriptionHelpFormatter,
             )
             module.add_arguments(command)
@@ -182,9 +182,21 @@ def _keep_programs(cached: bool) -> None:
         enable_compilation_cache()
 
 
+def example_of(command: Any) -> str:
+    """The worked example of a command's module."""
+    text = command.EXAMPLE() if callable(command.EXAMPLE) else command.EXAMPLE
+    return text.replace("{env}", _first_id())
+
+
+def _first_id() -> str:
+    from audamir_envs import registry
+
+    return registry.ids()[0]
+
+
 EPILOG = """\
 example:
-  audamir evaluate colony-v0 strong normal --games 100
+  audamir evaluate {env} strong normal --games 100
 
 Each command has its own --help. Options of an environment are given by -o NAME=VALUE (audamir list ENV shows them).
 Compiled programs are kept in the user's cache folder (or AUDAMIR_CACHE), so that the second start is quick; --no-cache,

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Ten minutes of training on one GPU: train, export, check the size, evaluate. Usage: training/ten_minutes.sh [ENV] [DIR]
+# Ten minutes of training on one GPU: train, export, check the size, evaluate. Usage: training/ten_minutes.sh ENV [DIR]
 set -eu
-env=${1:-colony-v0}
+env=${1:?an environment, see audamir list}
 out=${2:-runs/ten-minutes}
 
 # A GPU wants many games at once and gradient steps without small parts.

@@ -2,11 +2,11 @@
 
     from audamir_envs.bridges import open_spiel
 
-    game = open_spiel.load_game("stigmergy-v0", side=4, komi="choose")
-    game = pyspiel.load_game("audamir_stigmergy_v0(side=4,komi_choose=true)")  # the same by OpenSpiel's own means
+    game = open_spiel.load_game("two-words-v0", side=4, komi="choose")
+    game = pyspiel.load_game("audamir_two_words_v0(side=4,komi_choose=true)")  # the same by OpenSpiel's own means
 
 OpenSpiel wants chance as moves of their own with all probabilities listed, which the functional API does not know:
-Principalities, and Colony with a random starter, are not offered. States clone, pickle and serialise.
+games of chance, and those that start by chance, are not offered. States clone, pickle and serialise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SEEDS = 16  # games begun to see whether the start is always the same
 
 
 def short_name(env_id: str) -> str:
-    """``colony-v0`` -> ``audamir_colony_v0``."""
+    """``two-words-v0`` -> ``audamir_two_words_v0``."""
     return "audamir_" + env_id.replace("-", "_")
 
 

@@ -12,7 +12,7 @@ from audamir_envs.commands import common
 if TYPE_CHECKING:
     from audamir_envs.records import Game
 
-EXAMPLE = "audamir dataset games.jsonl --out data/colony --format parquet"
+EXAMPLE = "audamir dataset games.jsonl --out data/games --format parquet"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from audamir_envs.files import write_result
 if TYPE_CHECKING:
     from audamir_envs.arena import Evaluation
 
-EXAMPLE = "audamir evaluate colony-v0 strong normal --games 100 --opening-plies 2 -o board=61 --json out.json"
+EXAMPLE = "audamir evaluate {env} strong normal --games 100 --opening-plies 2 -o board=61 --json out.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

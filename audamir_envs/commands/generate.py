@@ -12,7 +12,7 @@ import os
 from audamir_envs.commands import common
 from audamir_envs.commands.dataset import add_output, report, thinks
 
-EXAMPLE = "audamir generate colony-v0 zero:simulations=32 zero:simulations=32 --games 1000 --out data/colony"
+EXAMPLE = "audamir generate {env} zero:simulations=32 zero:simulations=32 --games 1000 --out data/games"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from audamir_envs.files import write_result
 if TYPE_CHECKING:
     from audamir_envs.arena import Ladder
 
-EXAMPLE = "audamir ladder colony-v0 weak normal strong --games 40 --opening-plies 2 --json out.json --plot out.png"
+EXAMPLE = "audamir ladder {env} weak normal strong --games 40 --opening-plies 2 --json out.json --plot out.png"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from audamir_envs import registry
 from audamir_envs.agents.loading import agent_names
 from audamir_envs.commands.common import print_table
 
-EXAMPLE = "audamir list colony-v0"
+EXAMPLE = "audamir list {env}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

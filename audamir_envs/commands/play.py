@@ -13,7 +13,7 @@ from audamir_envs.commands import common
 if TYPE_CHECKING:
     from audamir_envs.core import Environment
 
-EXAMPLE = "audamir play colony-v0 normal --seat 1 -o board=61"
+EXAMPLE = "audamir play {env} normal --seat 1 -o board=61"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

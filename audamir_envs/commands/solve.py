@@ -6,7 +6,16 @@ import argparse
 
 from audamir_envs import registry
 
-EXAMPLE = "audamir solve stigmergy-v0 --side 2"
+
+def _example() -> str:
+    for env_id in registry.ids():
+        solver = registry.optional_room(env_id, "solver")
+        if solver is not None:
+            return f"audamir solve {env_id} {solver.EXAMPLE}"
+    return "audamir solve ENV"  # no game has a solver
+
+
+EXAMPLE = _example
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

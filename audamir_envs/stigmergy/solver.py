@@ -19,6 +19,8 @@ from audamir_envs.stigmergy.solver_exact import ExactTable, Stones, check_side, 
 
 __all__ = ["ExactTable", "Regret", "Stones", "add_arguments", "load", "regret", "run", "sample_positions", "solve"]
 
+EXAMPLE = "--side 2"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the solver's arguments to the parser of the command."""

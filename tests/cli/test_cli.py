@@ -23,10 +23,10 @@ def test_help_shows_a_worked_example_that_parses(audamir, command):
     code, out, err = audamir(command, "--help")
     assert (code, err) == (0, "")
     module = importlib.import_module(f"audamir_envs.commands.{command}")
-    assert f"example:\n  {module.EXAMPLE}" in out
+    assert f"example:\n  {cli.example_of(module)}" in out
     parser = cli.Parser()
     module.add_arguments(parser)
-    words = module.EXAMPLE.split()
+    words = cli.example_of(module).split()
     assert words[:2] == ["audamir", command]
     parser.parse_args(words[2:])
 

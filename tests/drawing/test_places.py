@@ -3,10 +3,11 @@
 import jax
 import numpy as np
 import pytest
-from conformance.cases import CASES, LANES, environment, name, walk
+from conformance.cases import CASES
 from toy import Nim
 
 from audamir_envs.drawing.places import Places
+from audamir_envs.testing.cases import LANES, environment, name, walk
 
 CHOSEN = [case for case in CASES if case[1].get("side", 3) == 3 and case[1].get("start", "three") == "three"]
 

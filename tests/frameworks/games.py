@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from conformance.cases import LINES
+from principalities.cases import LINES
 
 import audamir_envs
 from audamir_envs.bridges.pettingzoo import GameAEC, wrapped

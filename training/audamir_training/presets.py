@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from audamir_envs import registry
 from audamir_training import games
 from audamir_training.algorithms import settings_class
 from audamir_training.settings import RunSettings
@@ -65,9 +66,21 @@ def preset(env_id: str, name: str, algorithm: str | None = None) -> tuple[Any, R
     for setting in own:
         if not (hasattr(settings, setting) or hasattr(run, setting)):
             raise ValueError(f"the preset {name!r} of {env_id} sets {setting!r}, which {algorithm} has not")
-    for changes in (_RUN[name], _ALGORITHMS[algorithm][name], own):
+    for changes in (_RUN[name], _ALGORITHMS[algorithm][name]):
+        settings, run = changed(settings, changes), changed(run, changes)
+    levels = _only_levels_of(env_id, {"opponents": run.opponents, "levels": getattr(settings, "levels", "")})
+    for changes in (levels, own):
         settings, run = changed(settings, changes), changed(run, changes)
     return settings, run
+
+
+def _only_levels_of(env_id: str, settings: dict[str, str]) -> dict[str, str]:
+    """Levels by commas, without those that a game has not."""
+    known = {"random", *registry.room(env_id, "scripted").AGENTS}
+    return {
+        name: ",".join(level for level in levels.split(",") if level.partition("@")[0] in known)
+        for name, levels in settings.items()
+    }
 
 
 def changed(settings: Any, changes: Any) -> Any:
