@@ -15,8 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from audamir_envs.benchmark.timing import Timing, ratio, time_in_turns
-from audamir_envs.files import write_text
+from audamir_envs import streams
+from audamir_envs.benchmark import checking
+from audamir_envs.benchmark.timing import Timing, ratio, ratio_interval, time_in_turns
+from audamir_envs.files import check_writable, write_result
 
 SECTIONS = {
     "sampled": "random legal play by one jitted scan, auto-reset, hash sampler (steps/s)",
@@ -43,11 +45,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", type=int, default=64, help="steps of a timed run (500 and more: steady state)")
     parser.add_argument("--repetitions", type=int, default=5, help="timed runs of each program")
     parser.add_argument("--json", metavar="FILE", help="write the figures there as well")
+    parser.add_argument(
+        "--check",
+        metavar="FILE",
+        nargs="?",
+        const=checking.COMMITTED,
+        help="measure again what this file of --json holds (default: the figures that come with the package) and exit "
+        "with 1 where a ratio to a peer has fallen by more than 5 %%",
+    )
     parser.add_argument("--plot", metavar="FILE.png", help="plot how cost grows with batch, board side and players")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measures and prints. Raises: ValueError for a bad flag, naming what is valid."""
+    """Measures and prints. Raises: ValueError for a bad flag, naming what is valid; OSError."""
+    check_writable(arguments.json)
+    check_writable(arguments.plot)
+    before = checking.read(arguments.check) if arguments.check else None
+    if before is not None:  # the same programs, or the ratios could not be compared
+        vars(arguments).update(before["arguments"], json=arguments.json, plot=arguments.plot, check=arguments.check)
     against = _names(arguments.against, PEERS, "--against")
     sections = _names(arguments.only, tuple(SECTIONS), "--only")
     batches = [_positive(text, "--games") for text in arguments.games.split(",")]
@@ -56,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     report: dict[str, Any] = {
         "machine": machine(),
+        "load_before": load(),
         "arguments": {k: v for k, v in vars(arguments).items() if _plain(v)},
     }
     console.print(" · ".join(f"{name} {value}" for name, value in report["machine"].items()))
@@ -67,9 +83,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         report["growth"] = plot_growth(arguments.plot, arguments.repetitions)
         console.print(f"plotted to {arguments.plot}")
+    report["load_after"] = load()
     if arguments.json:
-        write_text(arguments.json, json.dumps(report, indent=1) + "\n")
-    return 0
+        write_result(arguments.json, json.dumps(report, indent=1) + "\n")
+    return 0 if before is None else checking.compare(console, before, report)
 
 
 def machine() -> dict[str, str]:
@@ -93,9 +110,17 @@ def machine() -> dict[str, str]:
     }
 
 
+def load() -> list[float] | None:
+    """How many processes wanted to run in the last 1, 5 and 15 minutes on average; None where nobody counts."""
+    try:
+        return [round(value, 2) for value in os.getloadavg()]
+    except (AttributeError, OSError):
+        return None
+
+
 def _cpu_name() -> str:
     try:
-        with open("/proc/cpuinfo") as lines:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
             return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
@@ -234,10 +259,11 @@ class _Measure:
 
         rows = []
         for games in self.batches:
-            programs = {
-                name: (program(game, games, steps), games * steps)
-                for name, game in rollouts.contenders(tuple(self.against)).items()
-            }
+            with streams.waiting("compiling"):
+                programs = {
+                    name: (program(game, games, steps), games * steps)
+                    for name, game in rollouts.contenders(tuple(self.against)).items()
+                }
             title = f"{games:,} games, {steps} steps" if steps > 1 else f"{games:,} games"
             for row in self._table(section, programs, rollouts.rivals(), title):
                 rows.append({"games": games, **row})
@@ -260,11 +286,15 @@ class _Measure:
             ("game", "left"),
             ("median", "right"),
             ("slowest to fastest", "right"),
-            ("ratio", "left"),
+            ("ratio (95 %)", "left"),
         ):
             table.add_column(column, justify=justify)  # type: ignore[arg-type]
         for row in rows:
-            compared = f"{row['ratio']:.2f} x {row['against']}" if "ratio" in row else ""
+            compared = (
+                f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f}) x {row['against']}"
+                if "ratio" in row
+                else ""
+            )
             table.add_row(
                 row["name"], f"{row['median']:,.0f}", f"{row['slowest']:,.0f} to {row['fastest']:,.0f}", compared
             )
@@ -289,5 +319,6 @@ def _row(name: str, timing: Timing, timings: Mapping[str, Timing], rivals: Mappi
     }
     rival = rivals.get(name)
     if rival is not None and rival in timings:
-        row |= {"ratio": ratio(timing, timings[rival]), "against": rival}
+        low, high = ratio_interval(timing, timings[rival])
+        row |= {"ratio": ratio(timing, timings[rival]), "low": low, "high": high, "against": rival}
     return row

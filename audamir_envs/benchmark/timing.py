@@ -7,6 +7,10 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
+_RESAMPLES = 2000
+
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
@@ -31,16 +35,17 @@ def time_in_turns(
     repetitions: int,
     progress: Callable[[], None] = lambda: None,
 ) -> dict[str, Timing]:
-    """Runs every program once to warm up, then all in turns, forwards and backwards, so that drift hits all alike.
+    """Runs every program once to warm up, then all in turns, each time in another random order.
 
+    What else the machine does then hits all alike, in whatever rhythm it comes.
     Args: programs: name -> (a function that returns when its work is done, units of work a call).
     """
     for run, _ in programs.values():
         run()
     seconds: dict[str, list[float]] = {name: [] for name in programs}
-    order = list(programs)
-    for repetition in range(repetitions):
-        for name in order if repetition % 2 == 0 else reversed(order):
+    order, lots = list(programs), np.random.default_rng(0)
+    for _ in range(repetitions):
+        for name in lots.permutation(order).tolist():
             start = time.perf_counter()
             programs[name][0]()
             seconds[name].append(time.perf_counter() - start)
@@ -50,5 +55,16 @@ def time_in_turns(
 
 def ratio(first: Timing, second: Timing) -> float:
     """The median over repetitions of how many times faster ``first`` was than ``second`` in the same repetition."""
-    each = [(first.units / a) / (second.units / b) for a, b in zip(first.seconds, second.seconds, strict=True)]
-    return statistics.median(each)
+    return statistics.median(_paired(first, second))
+
+
+def ratio_interval(first: Timing, second: Timing) -> tuple[float, float]:
+    """The 95 % interval of ``ratio``, by resampling repetitions (bootstrap); of few repetitions it is their range."""
+    each = np.array(_paired(first, second))
+    lots = np.random.default_rng(0).integers(each.size, size=(_RESAMPLES, each.size))
+    low, high = np.quantile(np.median(each[lots], axis=1), (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _paired(first: Timing, second: Timing) -> list[float]:
+    return [(first.units / a) / (second.units / b) for a, b in zip(first.seconds, second.seconds, strict=True)]

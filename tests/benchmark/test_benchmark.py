@@ -3,14 +3,17 @@
 import argparse
 import json
 import shutil
+import time
 
 import jax
 import numpy as np
 import pytest
+from rich.console import Console
 from toy import Nim
 
 import audamir_envs
-from audamir_envs.benchmark import command, loops, rollouts
+from audamir_envs.benchmark import checking, command, loops, rollouts
+from audamir_envs.benchmark.timing import Timing, ratio, ratio_interval, time_in_turns
 
 
 def _run(*flags: str) -> int:
@@ -107,3 +110,81 @@ def test_reference_plays_the_same_game():
     assert length == pytest.approx(run.plies / run.games, rel=0.03)
     error = (0.25 / games + 0.25 / run.games) ** 0.5
     assert abs(int(won.sum()) / games - run.first_mover_wins / run.games) < 4 * error
+
+
+def timing(*seconds):
+    return Timing(seconds, 100)
+
+
+def test_intervals_of_paired_ratios():
+    ours, theirs = timing(1, 2, 4, 8, 16), timing(2, 4, 8, 16, 32)  # twice as fast whatever else the machine does
+    assert ratio(ours, theirs) == 2
+    assert ratio_interval(ours, theirs) == (2, 2)
+    rng = np.random.default_rng(int(time.time()))
+    covered = 0
+    for _ in range(200):
+        noise = rng.lognormal(0, 0.3, (2, 25))
+        low, high = ratio_interval(Timing(tuple(noise[0]), 3), Timing(tuple(noise[1]), 1))
+        covered += low <= 3 <= high
+    assert covered > 170
+
+
+def test_runs_come_in_random_order_and_are_counted():
+    order = []
+    programs = {name: (lambda name=name: order.append(name), 7) for name in "abcd"}
+    timings = time_in_turns(programs, 30)
+    assert sorted(order) == sorted("abcd" * 31)
+    rounds = {tuple(order[start : start + 4]) for start in range(4, len(order), 4)}
+    assert len(rounds) > 10
+    assert all(len(set(one)) == 4 for one in rounds)
+    assert timings["a"].units == 7
+    assert len(timings["a"].seconds) == 30
+
+
+def report(**ratios):
+    rows = [
+        {"name": name, "games": 8, "ratio": r, "low": r * 0.98, "high": r * 1.02, "against": "x"}
+        for name, r in ratios.items()
+    ]
+    arguments = {"against": "", "only": "given", "games": "8", "steps": 4, "repetitions": 3}
+    return {"machine": {"jax": "0"}, "arguments": arguments, "given": rows, "memory": [{"name": "a", "bytes": 3}]}
+
+
+@pytest.mark.parametrize(
+    ("now", "code", "said"),
+    [
+        ({"a": 2.0, "b": 4.0}, 0, ""),
+        ({"a": 1.9, "b": 4.0}, 0, ""),  # the interval reaches 95 %
+        ({"a": 1.8, "b": 9.0}, 1, "1 of 2 ratios have fallen"),
+        ({"a": 2.0}, 1, "1 are missing"),
+    ],
+)
+def test_a_regression_fails(capsys, now, code, said):
+    console = Console(width=200)
+    assert checking.compare(console, report(a=2.0, b=4.0), report(**now)) == code
+    assert said in capsys.readouterr().out
+
+
+def test_check_measures_what_the_file_holds(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "before.json"
+    path.write_text(json.dumps(report(a=2.0)))
+    seen = []
+
+    def given(self):
+        seen.append((self.against, self.batches, self.steps, self.repetitions))
+        return report(a=1.0)["given"]
+
+    monkeypatch.setattr(command._Measure, "given", given)
+    assert _run("--check", str(path), "--games", "1", "--only", "memory") == 1
+    assert seen == [([], [8], 4, 3)]
+    assert "slower" in capsys.readouterr().out
+    for text in ("", "[]", "{}", '{"given": [], "arguments": {}}', json.dumps(report())):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"before\.json (is no file|holds no ratio)"):
+            _run("--check", str(path))
+
+
+def test_the_committed_figures_can_be_checked():
+    figures = checking.read(checking.COMMITTED)
+    assert {name for (_, _, name), _ in checking.ratios(figures)} == set(rollouts.rivals())
+    assert figures["load_before"]
