@@ -6,12 +6,13 @@ for and gives its two functions to ``use_levels``.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from audamir_envs import registry
@@ -24,21 +25,34 @@ _FILE = ".safetensors"
 LEARNED = ("zero", "zero-policy")  # names of shipped policies in every game
 
 
+class AgentSetting(NamedTuple):
+    """What an agent can be told: ``name:setting=value``."""
+
+    name: str
+    default: Any
+    help: str
+
+
 class _Levels(NamedTuple):
     names: Callable[[str], tuple[str, ...]]
     load: Callable[..., Agent]
+    settings: Callable[[str, str], Sequence[AgentSetting]]
 
 
 _LEVELS: list[_Levels] = []  # one, from the first use on
 
 
-def use_levels(names: Callable[[str], tuple[str, ...]], load: Callable[..., Agent]) -> None:
+def use_levels(
+    names: Callable[[str], tuple[str, ...]],
+    load: Callable[..., Agent],
+    settings: Callable[[str, str], Sequence[AgentSetting]] = lambda env_id, name: (),
+) -> None:
     """Says where trained levels come from.
 
     Args: names: the names of those that ship with an environment, by its id; load: ``load(env_or_id, path_or_name,
-    **settings)``, which makes the agent of such a name or of a file.
+    **settings)``, which makes the agent of such a name or of a file; settings: those of a name of an id.
     """
-    _LEVELS[:] = [_Levels(names, load)]
+    _LEVELS[:] = [_Levels(names, load, settings)]
 
 
 def _levels() -> _Levels:
@@ -54,6 +68,37 @@ def agent_names(env_or_id: Environment | str) -> tuple[str, ...]:
     """
     env_id = _id_of(env_or_id)
     return ("random", *_scripted(env_id), *_shipped(env_id))
+
+
+def agent_settings(env_or_id: Environment | str, name: str) -> tuple[AgentSetting, ...]:
+    """What the agent of a name can be told, with its defaults and what they mean.
+
+    What the settings of a scripted level mean stands in the docstring of its constructor: ``Args: depth: plies to
+    search; slip: the chance of a random move.``
+    Raises: ValueError listing the ids or the names.
+    """
+    env_id = _id_of(env_or_id)
+    scripted = _scripted(env_id)
+    if name in scripted:
+        return _settings_of(scripted[name])
+    if name in _shipped(env_id):
+        return tuple(_levels().settings(env_id, name))
+    if name != "random":
+        raise ValueError(f"unknown agent {quoted(name)} for {env_id}: use {', '.join(agent_names(env_id))}")
+    return ()
+
+
+def _settings_of(factory: Callable[..., Agent]) -> tuple[AgentSetting, ...]:
+    function: Any = factory.func if isinstance(factory, functools.partial) else factory
+    text = inspect.getdoc(function.__init__ if isinstance(function, type) else function) or ""
+    _, _, listed = " ".join(text.split()).partition("Args: ")
+    listed = re.split(r"\.(?: |$)", listed)[0]
+    meanings = dict(re.findall(r"(\w+): (.*?)(?:; (?=\w+: )|$)", listed))
+    return tuple(
+        AgentSetting(parameter.name, parameter.default, meanings.get(parameter.name, ""))
+        for parameter in inspect.signature(factory).parameters.values()
+        if parameter.default is not inspect.Parameter.empty
+    )
 
 
 def make_agent(env_or_id: Environment | str, name: str | os.PathLike[str], /, **settings: Any) -> Agent:

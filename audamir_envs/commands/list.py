@@ -1,11 +1,10 @@
-"""Shows the environments, or the options and agents of one."""
+"""Shows the environments with their options, or those of one and what its agents can be told."""
 
 from __future__ import annotations
 
 import argparse
 
 from audamir_envs import registry
-from audamir_envs.agents.loading import agent_names
 from audamir_envs.commands.common import print_table
 
 EXAMPLE = "audamir list {env}"
@@ -18,9 +17,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the tables. Raises: ValueError listing the ids."""
+    from audamir_envs.agents.loading import agent_names, agent_settings
+
     for env_id in [arguments.env] if arguments.env else registry.ids():
         options = registry.environment_class(env_id).OPTIONS
         rows = [(name, repr(option.default), option.describe(), option.help) for name, option in options.items()]
         print_table(env_id, ("option", "default", "values", "what it is"), rows, left=4)
-        print(f"agents: {', '.join(agent_names(env_id))}\n")
+        names = agent_names(env_id)
+        print(f"agents: {', '.join(names)}\n")
+        if arguments.env:
+            rows = []
+            for name in names:
+                settings = agent_settings(env_id, name)
+                rows += [(name if i == 0 else "", s.name, f"{s.default!r}", s.help) for i, s in enumerate(settings)]
+                rows += [] if settings else [(name, "", "", "")]
+            print_table(
+                "settings of agents (name:setting=value,...)", ("agent", "setting", "default", "what it is"), rows, 4
+            )
     return 0

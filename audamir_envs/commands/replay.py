@@ -12,7 +12,7 @@ from audamir_envs.commands import common
 if TYPE_CHECKING:
     from audamir_envs.records import Game, RecordError
 
-EXAMPLE = "audamir replay games.jsonl --game 3   # or: audamir replay games.jsonl --verify"
+EXAMPLE = "audamir replay games.jsonl --game 3"
 
 HELP = """\
 Enter or n: next position; b: back; a number: the position after so many plies; e: the end; t: the position as text;

@@ -31,6 +31,10 @@ def _load(env_or_id: Any, path_or_name: str, /, **settings: Any) -> Agent:
     return importlib.import_module("audamir_envs.learned.checkpoints").load_agent(env_or_id, path_or_name, **settings)
 
 
+def _settings(env_id: str, name: str) -> Any:
+    return importlib.import_module("audamir_envs.learned.checkpoints").settings_of(env_id, name)
+
+
 def provide() -> None:
     """Makes the levels known to ``make_agent``."""
-    use_levels(_names, _load)
+    use_levels(_names, _load, _settings)

@@ -13,7 +13,7 @@ import numpy as np
 
 from audamir_envs import registry
 from audamir_envs.agents.base import BatchAgent
-from audamir_envs.agents.loading import is_path
+from audamir_envs.agents.loading import AgentSetting, is_path
 from audamir_envs.core import Environment
 from audamir_envs.learned import shipped, tensors
 from audamir_envs.learned.families import Family, family_of
@@ -170,6 +170,19 @@ def _check_parameters(
             )
         if not np.isfinite(arrays[name]).all():
             raise CheckpointError(f"{path}: parameter {name} has values that are no finite numbers")
+
+
+def settings_of(env_id: str, name: str) -> list[AgentSetting]:
+    """What the agent of a shipped level can be told, with its own defaults. Raises: CheckpointError, OSError."""
+    bare = name not in shipped(env_id)
+    header = read_level(shipped(env_id)[name.removesuffix("-policy") if bare else name], env_id)[2]
+    family = family_of(env_id)
+    kind = (family.policy if bare else family.search).Settings
+    chosen = kind(**_chosen(header["play"], kind.names()))
+    return [
+        AgentSetting(field.name, getattr(chosen, field.name), field.metadata.get("help", ""))
+        for field in dataclasses.fields(kind)
+    ]
 
 
 def load_agent(env_or_id: Environment | str, path_or_name: str, /, **settings: Any) -> BatchAgent:

@@ -39,11 +39,16 @@ class Settings:
         return tuple(field.name for field in dataclasses.fields(cls))
 
 
+def setting(default: Any, meaning: str) -> Any:
+    """A field of ``Settings``: its default, and what it means (``audamir list ENV`` shows both)."""
+    return dataclasses.field(default=default, metadata={"help": meaning})
+
+
 @dataclasses.dataclass(frozen=True)
 class PolicySettings(Settings):
     """Of a level that plays its network's policy alone."""
 
-    temperature: float = 0.0  # 0 plays the likeliest action, 1 draws from the policy
+    temperature: float = setting(0.0, "0 plays the likeliest action, 1 draws from the policy")
 
 
 class LearnedAgent(BatchAgent):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from audamir_envs import registry
 from audamir_envs.agents.base import Evaluation
 from audamir_envs.core import Array, Environment, State
-from audamir_envs.learned.levels import LearnedAgent, PolicySettings, Settings, policy_of, seat_values
+from audamir_envs.learned.levels import LearnedAgent, PolicySettings, Settings, policy_of, seat_values, setting
 from audamir_envs.learned.networks import HexNetwork, HexOutput, bind
 from audamir_envs.learned.search import SearchConfig, conclude, grow, mask_logits, search, variation
 
@@ -22,10 +22,10 @@ VARIATION = 12  # plies of it at most
 class ZeroSettings(Settings):
     """Of a level that searches."""
 
-    simulations: int = 64
-    considered: int = 16  # actions drawn at the root
-    noise: float = 0.0  # 1 draws from the improved policy
-    value_scale: float = 0.1  # the larger, the more the search follows values where they differ from the policy
+    simulations: int = setting(64, "positions searched for a move")
+    considered: int = setting(16, "actions drawn at the root")
+    noise: float = setting(0.0, "0 plays the best move found, 1 draws from the improved policy")
+    value_scale: float = setting(0.1, "the larger, the more values count where they differ from the policy")
 
 
 class _HexAgent(LearnedAgent):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from audamir_envs.agents.base import Evaluation
 from audamir_envs.core import Array, Environment, State
-from audamir_envs.learned.levels import LearnedAgent, PolicySettings, Settings, policy_of
+from audamir_envs.learned.levels import LearnedAgent, PolicySettings, Settings, policy_of, setting
 from audamir_envs.learned.search import mask_logits
 from audamir_envs.principalities import dice, rules
 from audamir_envs.principalities.environment import Principalities
@@ -21,9 +21,9 @@ from audamir_envs.principalities.network import TileNetwork, TileOutput
 class LookaheadSettings(Settings):
     """Of the level that looks one decision ahead."""
 
-    considered: int = 8  # attacks judged
-    futures: int = 4  # drawn for the end of a turn
-    scale: float = 8.0  # logits a unit of value
+    considered: int = setting(8, "attacks judged")
+    futures: int = setting(4, "drawn for the end of a turn")
+    scale: float = setting(8.0, "logits a unit of value")
 
 
 class _TileAgent(LearnedAgent):

@@ -182,9 +182,3 @@ def test_check_measures_what_the_file_holds(tmp_path, monkeypatch, capsys):
         path.write_text(text)
         with pytest.raises(ValueError, match=r"before\.json (is no file|holds no ratio)"):
             _run("--check", str(path))
-
-
-def test_the_committed_figures_can_be_checked():
-    figures = checking.read(checking.COMMITTED)
-    assert {name for (_, _, name), _ in checking.ratios(figures)} == set(rollouts.rivals())
-    assert figures["load_before"]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from audamir_envs import cli
+from audamir_envs import cli, registry
+from audamir_envs.agents.loading import agent_names, agent_settings
 from audamir_envs.commands import common
 
 
@@ -93,6 +94,23 @@ def test_list(audamir):
     assert "goal" in out
     assert "an integer from 1 to 99" in out
     assert "agents: random, weak, strong, cheat" in out
+
+
+@pytest.mark.parametrize("env_id", registry.ids())
+def test_list_tells_what_every_agent_can_be_told(audamir, env_id):
+    code, out, _ = audamir("list", env_id)
+    assert code == 0
+    shown = out.split("settings of agents")[1].splitlines()[2:]
+    for name in agent_names(env_id):
+        assert any(line.startswith(name) for line in shown)
+        for setting in agent_settings(env_id, name):
+            assert setting.help, (name, setting)
+            assert any(
+                setting.name in line and setting.help in line and repr(setting.default) in line for line in shown
+            )
+    assert {setting.name for setting in agent_settings(env_id, "zero-policy")} == {"temperature"}
+    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
+        agent_settings(env_id, "nobody")
 
 
 def test_evaluate_prints_and_writes_the_same(audamir, tmp_path):
