@@ -88,6 +88,7 @@ def places(env: Environment, state: State) -> Json:
         ],
         "moves": moves,
         "colours": list(found.colours),
+        "chance": env.stochastic,
         "actions": [[action, env.action_to_text(action)] for action in legal],
         "text": env.to_text(state),
     }

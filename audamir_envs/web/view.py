@@ -26,6 +26,7 @@ def document(game: Game, title: str | None = None) -> str:
         "players": opened["players"],
         "places": now["places"],
         "colours": now["colours"],
+        "chance": now["chance"],
         "about": f"{env.id}, game {opened['number']}, {opened['plies']} plies{cut}. Shares of the win: {shares}.",
         "evaluations": [
             thought and thought | {"moves": thought["moves"][:_MOST_MOVES]} for thought in opened["evaluations"]

@@ -31,6 +31,7 @@ export class Board {
     this.picture.setAttribute("viewBox", `0 0 ${size[0]} ${size[1]}`);
     this.picture.setAttribute("aria-label", title);
     this.element.classList.toggle("wide", size[0] > 1.6 * size[1]);
+    this.picture.style.setProperty("--least", `${Math.round(0.7 * size[0])}px`); // on a phone: it can be scrolled
     const ground = `<rect width="${size[0]}" height="${size[1]}" fill="${background}"/>`;
     this.layers.scene.innerHTML = ground + shapes.join("");
   }
@@ -181,9 +182,10 @@ export class Board {
       if (inside) {
         this.layers.shade.append(svg("polygon", { points: place[3], class: "policy", "fill-opacity": (0.75 * Math.sqrt(share)).toFixed(2) }));
       } else {
-        this.layers.shade.append(svg("circle", { cx: x, cy: y, r: 5 + 9 * Math.sqrt(share), class: "policy", "fill-opacity": 0.85 }));
+        // Below the point, where the game may have written a chance of its own.
+        this.layers.shade.append(svg("circle", { cx: x, cy: y + 9, r: 4 + 6 * Math.sqrt(share), class: "policy", "fill-opacity": 0.85 }));
       }
-      this.layers.shade.append(svg("text", { x, y: y + 3.5, class: inside ? "share" : "share small" }, percent(share)));
+      this.layers.shade.append(svg("text", { x, y: inside ? y + 3.5 : y + 12, class: inside ? "share" : "share small" }, percent(share)));
     }
   }
 

@@ -82,7 +82,7 @@ export class Play {
       if (turn !== this.turn) return;
       last = answers.at(-1);
       this.table = table;
-      this.replay.reset({ seats: this.#names(), places: last.now.places, colours: last.now.colours });
+      this.replay.reset({ seats: this.#names(), places: last.now.places, colours: last.now.colours, chance: last.now.chance });
       for (const answer of answers) this.replay.add(answer);
     } catch (error) {
       this.setup.refuse(error.message);

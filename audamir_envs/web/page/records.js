@@ -122,7 +122,7 @@ export class Records {
       this.found = found;
       for (const row of this.list.querySelectorAll("tr")) row.removeAttribute("aria-current");
       this.list.querySelector(`tr[data-place="${place}"]`)?.setAttribute("aria-current", "true");
-      this.replay.reset({ seats: found.seats, places: answer.now.places, colours: answer.now.colours });
+      this.replay.reset({ seats: found.seats, places: answer.now.places, colours: answer.now.colours, chance: answer.now.chance });
       this.analysis.reset(this.about.games.find((game) => game.id === found.game.env).agents);
       this.replay.add(answer);
       found.evaluations.forEach((evaluation, ply) => evaluation && this.replay.setEvaluation(ply, evaluation));

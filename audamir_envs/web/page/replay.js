@@ -34,9 +34,9 @@ export class Replay {
     document.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  // seats: names; places: see Board.
-  reset({ seats = [], places = [], colours = [] } = {}) {
-    Object.assign(this, { seats, colours, frames: [], evaluations: [], ply: 0, blunders: new Map() });
+  // seats: names; places: see Board; chance: whether dice, say, decide too.
+  reset({ seats = [], places = [], colours = [], chance = false } = {}) {
+    Object.assign(this, { seats, colours, chance, frames: [], evaluations: [], ply: 0, blunders: new Map() });
     this.board.setPlaces(places);
     this.board.offer([]);
     this.moves.replaceChildren();
@@ -89,16 +89,28 @@ export class Replay {
   #judge() {
     const losses = [];
     for (let ply = 0; ply < this.last; ply += 1) {
-      const [before, after] = [this.evaluations[ply]?.value, this.evaluations[ply + 1]?.value];
-      const mover = this.frames[ply]?.mover;
-      const loss = before && after ? before[mover] - after[mover] : 0;
-      if (before?.[mover] !== null && after?.[mover] !== null && loss >= LOSSES.at(-1)[0]) losses.push([loss, ply + 1]);
+      const loss = this.#lost(ply);
+      if (loss >= LOSSES.at(-1)[0]) losses.push([loss, ply + 1]);
     }
     losses.sort((a, b) => b[0] - a[0]);
     this.blunders = new Map(losses.slice(0, MOST_MARKED).map(([loss, ply]) => [ply, { loss, mark: LOSSES.find(([least]) => loss >= least)[1] }]));
     this.blunderButton.hidden = !this.blunders.size;
     for (const item of this.moves.children) this.#mark(item);
     this.#drawGraph();
+  }
+
+  // What the move of a position lost of its mover's value: by the value after it; where chance decides too, which is
+  // nobody's fault, by that of the best move. 0 where nothing is known.
+  #lost(ply) {
+    const [before, after] = [this.evaluations[ply], this.evaluations[ply + 1]];
+    const mover = this.frames[ply]?.mover;
+    if (this.chance) {
+      const known = (before?.moves ?? []).filter((move) => move[6] !== null);
+      const played = known.find(([text]) => text === this.frames[ply + 1]?.last);
+      return played ? Math.max(...known.map((move) => move[6])) - played[6] : 0;
+    }
+    const values = [before?.value?.[mover] ?? null, after?.value?.[mover] ?? null];
+    return values.includes(null) ? 0 : values[0] - values[1];
   }
 
   #drawGraph() {
@@ -115,7 +127,7 @@ export class Replay {
     }));
     const marks = [...this.blunders].map(([ply, { mark }]) => {
       const mover = this.frames[ply - 1].mover;
-      return { x: ply, y: this.evaluations[ply].value[mover], text: mark };
+      return { x: ply, y: (this.evaluations[ply] ?? this.evaluations[ply - 1]).value[mover], text: mark };
     });
     this.drawn = chart({
       title: two ? "Value of each seat (1 wins, −1 loses); click to go there" : "Expected reward of each seat; click to go there",
