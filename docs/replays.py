@@ -93,8 +93,9 @@ def findings() -> Iterator[tuple[str, str]]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=("readme", "findings"), default=["readme", "findings"])
-    for which in parser.parse_args().which:
-        for name, text in {"readme": readme, "findings": findings}[which]():
+    parser.add_argument("which", nargs="?", choices=("readme", "findings"), help="default: both")
+    which = parser.parse_args().which
+    for games in {"readme": (readme,), "findings": (findings,), None: (readme, findings)}[which]:
+        for name, text in games():
             files.write_text(FOLDER / name, text)
             print(FOLDER / name)
