@@ -11,7 +11,7 @@ import abc
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import jax
@@ -390,6 +390,24 @@ class Environment(abc.ABC):
             jnp.asarray(step_count, jnp.int32),
         )
 
+    def from_texts(self, texts: Iterable[str]) -> State:
+        """Many positions as one batch of states, [positions] in front of every shape.
+
+        Raises: ValueError that says which position is wrong and where, or has other shapes than the first (another
+        number of tiles, say), or that there are none; TypeError: one that is no text.
+        """
+        states: list[State] = []
+        for number, text in enumerate(texts):
+            try:
+                states.append(jax.device_get(self.from_text(text)))
+            except ValueError as error:
+                raise ValueError(f"position {number}: {error}") from error
+            if _shapes(states[-1]) != _shapes(states[0]):
+                raise ValueError(f"position {number} has other shapes than position 0: read them one by one")
+        if not states:
+            raise ValueError("there are no positions")
+        return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *states)
+
     def _state_read(self, game: Any, step_count: Any = 0) -> State:
         """``state_of`` for a single position that comes from outside, compiled once for all equal environments."""
         return _jitted_state_of(self, game, step_count)
@@ -464,6 +482,10 @@ def _of_shapes(
             f"{num_players} players"
         )
     return env
+
+
+def _shapes(tree: Any) -> list[tuple[int, ...]]:
+    return [np.shape(leaf) for leaf in jax.tree.leaves(tree)]
 
 
 @functools.partial(jax.jit, static_argnums=0)

@@ -3,15 +3,21 @@
 from audamir_envs.agents.base import Agent, BatchAgent, Evaluation, RandomAgent
 from audamir_envs.agents.callable import CallableAgent, from_callable
 from audamir_envs.agents.loading import agent_names, load_agent_text, make_agent
+from audamir_envs.agents.outside import OutsideAgent
+from audamir_envs.agents.text import Question, TextAgent, from_text
 
 __all__ = [
     "Agent",
     "BatchAgent",
     "CallableAgent",
     "Evaluation",
+    "OutsideAgent",
+    "Question",
     "RandomAgent",
+    "TextAgent",
     "agent_names",
     "from_callable",
+    "from_text",
     "load_agent_text",
     "make_agent",
 ]

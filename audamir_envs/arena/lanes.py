@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs.agents.base import Agent
-from audamir_envs.agents.callable import CallableAgent
+from audamir_envs.agents.outside import plays_inside
 from audamir_envs.core import Array, Environment, Pytree, State
 from audamir_envs.sampling import sample_legal
 
@@ -63,7 +63,7 @@ class Program:
         self.limit = limit
         self.book = book
         self.told = told
-        self.hosted = [number for number, agent in enumerate(agents) if isinstance(agent, CallableAgent)]
+        self.hosted = [number for number, agent in enumerate(agents) if not plays_inside(agent)]
         self.begin = jax.jit(self._begin, donate_argnums=0)
         self._chunk = jax.jit(self._advance, donate_argnums=0)
         self._decide = jax.jit(self._decisions)
@@ -109,11 +109,9 @@ class Program:
             for number in self.hosted:
                 rows = np.flatnonzero(actor == number)
                 if rows.size:
-                    agent = self.agents[number]
-                    assert isinstance(agent, CallableAgent)
-                    observation = np.asarray(lanes.states.observation)[rows]
-                    mask = np.asarray(lanes.states.legal_action_mask)[rows]
-                    actions[rows] = agent.act_numpy(observation, mask)
+                    agent: Any = self.agents[number]
+                    states = jax.tree.map(lambda leaf, rows=rows: np.asarray(leaf)[rows], lanes.states)
+                    actions[rows] = agent.act_states(self.env, states)
             lanes, made, told = self._apply(lanes, actions)
             total += int(made)
             plies.append(told)
@@ -236,6 +234,9 @@ class Program:
         players = self.env.num_players
         shares = (rewards * jnp.float32(players - 1) + 1) / jnp.float32(players)
         mover = lanes.seats[row, before.current_player]
+        # Where a game was lost by an illegal action, the others share what there is.
+        others = jnp.arange(players, dtype=jnp.int32) != before.current_player[:, None]
+        shares = jnp.where(offence[:, None], others.astype(jnp.float32) / jnp.float32(players - 1), shares)
         lanes = lanes.replace(
             states=states,
             plies=plies,

@@ -53,7 +53,8 @@ def play(
     seed and ``starts``; recorder: writes the games down, and knows those that were played before; progress: called
     every few plies.
     The same arguments give the same games.
-    Raises: ValueError naming the agent that plays an illegal action; ValueError for numbers out of range.
+    Raises: ValueError naming the agent that plays an illegal action, unless it means to lose by that (``forfeits``);
+    ValueError for numbers out of range.
     """
     games = len(seats)
     check(games=games, seed=seed, opening_plies=opening_plies, max_plies=max_plies, batch=batch)
@@ -137,7 +138,8 @@ def check(**numbers: Any) -> None:
 
 
 def _refuse_illegal(env: Environment, agents: Sequence[Agent], lanes: Lanes) -> None:
-    offender = np.asarray(lanes.offender)
+    meant = [number for number, agent in enumerate(agents) if getattr(agent, "forfeits", False)]
+    offender = np.where(np.isin(lanes.offender, meant) & (np.asarray(lanes.offence) == -1), -1, lanes.offender)
     if (offender >= 0).any():
         lane = int(np.argmax(offender >= 0))
         raise ValueError(illegal_action(env, agents[offender[lane]], int(lanes.offence[lane]), int(lanes.plies[lane])))

@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from audamir_envs.agents.outside import plays_inside
 from audamir_envs.bridges.episodes import Episode, Report, Table
 from audamir_envs.bridges.lanes import on_all, on_some
 from audamir_envs.bridges.outside import OutsideOpponents
 from audamir_envs.bridges.setting import split_words
-from audamir_envs.bridges.table import plays_inside
 from audamir_envs.core import Array, Pytree
 
 _RESET_GROUP = 8  # lanes reset together: large enough to vectorise, small enough to waste little when one game ends

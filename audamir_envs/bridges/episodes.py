@@ -53,6 +53,11 @@ class Table:
     seat: int | None  # the learner's, None for a random one
 
     @property
+    def forfeits(self) -> bool:
+        """Whether an opponent may lose by an illegal action, which is an error otherwise."""
+        return any(getattr(agent, "forfeits", False) for agent in self.agents)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The opponents' names in seat order after the learner's."""
         return tuple(self.agents[number].name for number in self.order)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from audamir_envs.agents.outside import plays_inside
 from audamir_envs.bridges.episodes import Episode, Table, bare
 from audamir_envs.bridges.outside import OutsideOpponents
 from audamir_envs.bridges.packing import Layout, to_host
@@ -24,7 +25,7 @@ from audamir_envs.bridges.setting import (
     position_state,
     split_words,
 )
-from audamir_envs.bridges.table import plays_inside, table_for
+from audamir_envs.bridges.table import table_for
 from audamir_envs.bridges.vector import SingleAgentVectorEnv
 from audamir_envs.core import Array, Environment, State
 
@@ -205,7 +206,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, np.int64]):
         self._data = data
         self._host = to_host(data)
         self._numbers = self._compiled.numbers(self._host)
-        if self._number("opponent_illegal"):
+        if self._number("opponent_illegal") and not self._table.forfeits:
             raise RuntimeError(f"an opponent ({', '.join(self._table.names)}) played an illegal action")
         if self.render_mode == "human":
             self.render()

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from audamir_envs.agents.outside import plays_inside
 from audamir_envs.bridges.episodes import Episode, Table
 from audamir_envs.bridges.setting import split_words
-from audamir_envs.bridges.table import plays_inside
 from audamir_envs.core import Array
 
 
@@ -42,9 +42,9 @@ class OutsideOpponents:
                     chosen = self._inside[number](looked[2], jax.random.split(key, len(waiting)))
                     actions[lanes] = np.asarray(chosen)[lanes]
                 else:
-                    seen, mask = np.asarray(looked[2].observation), np.asarray(looked[2].legal_action_mask)
-                    policy: Any = agent
-                    actions[lanes] = policy.act_numpy(seen[lanes].astype(np.float32), mask[lanes])
+                    outside: Any = agent
+                    states = jax.tree.map(lambda leaf, lanes=lanes: np.asarray(leaf)[lanes], looked[2])
+                    actions[lanes] = outside.act_states(self._table.env, states)
             episodes = self._play(episodes, jnp.asarray(actions), waiting)
 
     def one(self, episode: Episode) -> Episode:

@@ -8,6 +8,7 @@ from typing import Any
 
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.loading import load_level_text
+from audamir_envs.agents.outside import plays_inside
 from audamir_envs.bridges.episodes import Table
 from audamir_envs.core import Environment, whole_number
 
@@ -15,8 +16,9 @@ from audamir_envs.core import Environment, whole_number
 def table_for(env: Environment, opponent: Any, seat: Any) -> Table:
     """The table of an environment, its opponents and the learner's seat.
 
-    Args: opponent: a level (``"normal"``, ``"zero:simulations=32"``), an ``Agent``, one of ``agents.from_callable``, or
-    a sequence of players - 1 of them, in seat order after the learner; seat: ``"random"`` or a number.
+    Args: opponent: a level (``"normal"``, ``"zero:simulations=32"``), an ``Agent``, one of ``agents.from_callable`` or
+    ``agents.from_text``, or a sequence of players - 1 of them, in seat order after the learner; seat: ``"random"`` or a
+    number.
     Raises: ValueError naming the valid seats, levels or counts; TypeError: no agent.
     """
     others = env.num_players - 1
@@ -39,15 +41,10 @@ def table_for(env: Environment, opponent: Any, seat: Any) -> Table:
     return Table(env, tuple(agents), tuple(order), number)
 
 
-def plays_inside(agent: Any) -> bool:
-    """Whether an agent is pure JAX, and not a policy on NumPy batches."""
-    return not hasattr(agent, "act_numpy")
-
-
 def _agent(env: Environment, one: Any) -> Any:
     if isinstance(one, str):
         return _level(env, one)
-    if hasattr(one, "act_numpy") or callable(getattr(one, "act", None)):
+    if not plays_inside(one) or callable(getattr(one, "act", None)):
         return one
     raise TypeError(f"opponent: {one!r} is no agent: use a level, an object with act(state, key), or from_callable(fn)")
 

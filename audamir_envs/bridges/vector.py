@@ -140,7 +140,7 @@ class SingleAgentVectorEnv(VectorEnv[Any, Any, Any]):
         return np.array(self._mask)
 
     def _check_opponents(self) -> None:
-        if self._offence is not None and bool(self._offence):
+        if self._offence is not None and not self._table.forfeits and bool(self._offence):
             raise RuntimeError(f"an opponent ({', '.join(self._table.names)}) played an illegal action")
 
     def _hand_out(self, answer: Answer, where: Any = None) -> tuple[Any, Any, Any, Any, dict[str, Any]]:

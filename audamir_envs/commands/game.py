@@ -10,7 +10,7 @@ import numpy as np
 
 from audamir_envs import records, shares, streams
 from audamir_envs.agents.base import Agent
-from audamir_envs.agents.callable import CallableAgent
+from audamir_envs.agents.outside import plays_inside
 from audamir_envs.arena.evaluation import versions
 from audamir_envs.arena.playing import illegal_action
 from audamir_envs.core import Environment, State
@@ -50,7 +50,7 @@ class Game:
         self.step = jax.jit(env.step)
         self.chance_of = jax.jit(env.chance_of) if env.stochastic and env.chance_shape is not None else None
         # One compiled function an agent, however many seats it has.
-        jitted = {id(a): a.act if isinstance(a, CallableAgent) else jax.jit(a.act) for a in agents}
+        jitted = {id(a): jax.jit(a.act) if plays_inside(a) else self._asked(a) for a in agents}
         self.act = {place: jitted[id(agent)] for place, agent in self.agents.items()}
         self.keys = jax.jit(lambda ply: tuple(jax.random.split(jax.random.fold_in(self.key, ply))))
         with streams.waiting("compiling"):
@@ -59,6 +59,10 @@ class Game:
         self.start = state
         self.now = _Moment(state, None, 0)
         self.before: list[_Moment] = []  # the person's earlier turns
+
+    def _asked(self, agent: Any) -> Any:
+        """``act`` of an agent that plays outside JAX."""
+        return lambda state, _: agent.act_states(self.env, jax.tree.map(lambda leaf: np.asarray(leaf)[None], state))[0]
 
     def play(self) -> None:
         """Plays to the end, or until the person leaves.

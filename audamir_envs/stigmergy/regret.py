@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs.agents.base import Agent, act_batch
-from audamir_envs.agents.callable import CallableAgent
 from audamir_envs.agents.loading import load_agent_text
+from audamir_envs.agents.outside import plays_inside
 from audamir_envs.core import Array, State
 from audamir_envs.hexboard import hexboard
 from audamir_envs.intervals import t_quantile, wilson
@@ -236,7 +236,8 @@ def _decider(env: Stigmergy, komi: int, agent: Agent) -> Callable[[Sequence[Ston
     """A function from positions to the agent's actions, int32 [positions]. Consumes its key."""
     board = hexboard(env.side)
     choose: Any = None
-    if not isinstance(agent, CallableAgent):
+    outside: Any = None if plays_inside(agent) else agent
+    if outside is None:
         choose = jax.jit(lambda states, key: act_batch(agent, states, key))
 
     def batch_of(stones: Sequence[Stones]) -> State:
@@ -263,8 +264,8 @@ def _decider(env: Stigmergy, komi: int, agent: Agent) -> Callable[[Sequence[Ston
             key, subkey = jax.random.split(key)
             part = list(stones[start : start + _BATCH])
             states = batch_of(part + part[:1] * (_BATCH - len(part)))
-            if isinstance(agent, CallableAgent):
-                actions = agent.act_numpy(np.asarray(states.observation), np.asarray(states.legal_action_mask))
+            if outside is not None:
+                actions = outside.act_states(env, jax.device_get(states))
             else:
                 actions = np.asarray(choose(states, subkey))
             chosen.append(actions[: len(part)])

@@ -12,8 +12,8 @@ import numpy as np
 
 from audamir_envs import registry
 from audamir_envs.agents.base import Agent, Evaluation, evaluate_batch
-from audamir_envs.agents.callable import CallableAgent
 from audamir_envs.agents.loading import agent_names, load_agent_text
+from audamir_envs.agents.outside import plays_inside
 from audamir_envs.core import Environment, State
 from audamir_envs.web.games import BadRequest, Engine, Table, sentence
 
@@ -112,7 +112,7 @@ class Levels:
         key = jax.random.split(jax.random.fold_in(jax.random.key(table.seed), ply + 1))[1]
         with self._lock:
             act = self._compiled.setdefault(
-                (id(agent), "act"), agent.act if isinstance(agent, CallableAgent) else jax.jit(agent.act)
+                (id(agent), "act"), jax.jit(agent.act) if plays_inside(agent) else agent.act
             )
             action = int(act(state, key))
             self._ready.add(name)
