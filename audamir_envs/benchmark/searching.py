@@ -31,14 +31,17 @@ def pairs() -> dict[str, tuple[str, str]]:
     return {env_id: (f"{env_id} search", f"{env_id} network alone") for env_id in _games()}
 
 
-def programs() -> dict[str, tuple[Callable[[], object], int]]:
-    """Both programs of each game; a unit is one searched position (or the evaluations that its search needs)."""
+def programs(batch: int = BATCH) -> dict[str, tuple[Callable[[], object], int]]:
+    """Both programs of each game; a unit is one searched position (or the evaluations that its search needs).
+
+    Args: batch: positions at once.
+    """
     table: dict[str, tuple[Callable[[], object], int]] = {}
     for env_id, (with_search, alone) in pairs().items():
         env = make(env_id, **_games()[env_id])
         evaluate = bind(*_network(env), env.num_actions)
-        table[with_search] = (_searching(env, evaluate), BATCH)
-        table[alone] = (_evaluating(env, evaluate), BATCH)
+        table[with_search] = (_searching(env, evaluate, batch), batch)
+        table[alone] = (_evaluating(env, evaluate, batch), batch)
     return table
 
 
@@ -50,16 +53,16 @@ def _network(env: Environment) -> tuple[Any, Any]:
     return network, init_parameters(network, env.observation_shape, env.num_actions, jax.random.key(0))
 
 
-def _searching(env: Environment, evaluate: Callable[[Array], Any]) -> Callable[[], object]:
-    states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(1), BATCH))
-    keys = jax.random.split(jax.random.key(2), BATCH)
+def _searching(env: Environment, evaluate: Callable[[Array], Any], batch: int) -> Callable[[], object]:
+    states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(1), batch))
+    keys = jax.random.split(jax.random.key(2), batch)
     config = SearchConfig(simulations=SIMULATIONS)
     run = jax.jit(lambda games, legal: search(env, evaluate, games, legal, keys, config).action)
     return lambda: jax.block_until_ready(run(states.game, states.legal_action_mask))
 
 
-def _evaluating(env: Environment, evaluate: Callable[[Array], Any]) -> Callable[[], object]:
-    observation = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(1), BATCH)).observation
+def _evaluating(env: Environment, evaluate: Callable[[Array], Any], batch: int) -> Callable[[], object]:
+    observation = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(1), batch)).observation
 
     def once(total: Array, _: None) -> tuple[Array, None]:
         # What is evaluated depends on what was found before, so that no evaluation can be taken out of the loop.
