@@ -187,7 +187,8 @@ def together(coordinator: str | None, busy: threading.Lock) -> Iterator[None]:
         if not expected:  # a broken connection of JAX's, most likely: the watch knows better what it means
             time.sleep(SILENCE + 2)
         code = 130 if isinstance(error, KeyboardInterrupt) else 2 if expected else 1
-        watch.failed(code, " ".join(str(error).split()) or type(error).__name__)
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        watch.failed(code, " ".join(why.split()) or type(error).__name__)
         # JAX would wait for the others when Python ends; they are gone.
         timer = threading.Timer(5.0, os._exit, (code,))
         timer.daemon = True
