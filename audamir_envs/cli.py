@@ -184,8 +184,8 @@ def _keep_programs(cached: bool) -> None:
 
 def example_of(command: Any) -> str:
     """The worked example of a command's module."""
-    text = command.EXAMPLE() if callable(command.EXAMPLE) else command.EXAMPLE
-    return text.replace("{env}", _first_id())
+    example = command.EXAMPLE
+    return str(example() if callable(example) else example).replace("{env}", _first_id())
 
 
 def _first_id() -> str:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +14,13 @@ from audamir_envs.bridges.gymnasium import SingleAgentEnv
 from audamir_envs.bridges.pettingzoo import GameAEC, wrapped
 from audamir_envs.bridges.selfplay import SelfPlayVectorEnv
 from audamir_envs.bridges.vector import SingleAgentVectorEnv
-from audamir_envs.testing.cases import LANES, Checks, environment
+from audamir_envs.testing.cases import LANES, Case, Checks, environment
 
 RANDOM = RandomAgent()
 
 
-def aec(case, render_mode=None):
+def aec(case: Case, render_mode: str | None = None) -> Any:
+    """The game as PettingZoo has it."""
     return wrapped(GameAEC(environment(case), render_mode))
 
 

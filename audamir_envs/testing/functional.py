@@ -157,7 +157,7 @@ class Functional(Checks):
         )
         for action in legal[:: max(1, len(legal) // 40)]:
             assert env.text_to_action(texts[action]) == action
-        for bad in (-1, env.num_actions, 10**9):
+        for bad in (-1, env.num_actions, 10**9, "x", None, 1.5, True):
             with pytest.raises(ValueError, match=r"\d"):
                 env.action_to_text(bad)
         for bad in ("", "z99", "nonsense", "é"):
