@@ -33,6 +33,7 @@ COMMANDS = {
     "replay": "watch recorded games again, or verify them",
     "dataset": "make columns for learning from recorded games",
     "generate": "play games and make columns for learning of them",
+    "openings": "make a book of even positions to start games from",
     "solve": "solve a small game exactly",
     "bench": "measure speed, beside that of other suites",
 }

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
+    "behaviour_cloning.py": ("--games", "4", "--steps", "2", "--eval-games", "2", "--level", "random"),
     "cleanrl_ppo.py": (
         *("--total-timesteps", "64", "--num-envs", "8", "--num-steps", "4", "--num-minibatches", "2"),
         *("--eval-every", "1", "--eval-games", "4", "--channels", "4", "--env", "stigmergy-v0"),

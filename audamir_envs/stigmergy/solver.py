@@ -12,12 +12,27 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import jax
+import numpy as np
+
+from audamir_envs.core import Environment, State
 from audamir_envs.stigmergy.regret import Regret, regret, sample_positions
 from audamir_envs.stigmergy.solver_exact import ExactTable, Stones, check_side, load, solve
 
-__all__ = ["ExactTable", "Regret", "Stones", "add_arguments", "load", "regret", "run", "sample_positions", "solve"]
+__all__ = [
+    "ExactTable",
+    "Regret",
+    "Stones",
+    "add_arguments",
+    "judge",
+    "load",
+    "regret",
+    "run",
+    "sample_positions",
+    "solve",
+]
 
 EXAMPLE = "--side 2"
 
@@ -49,6 +64,31 @@ def run(args: argparse.Namespace) -> int:
         table.save(args.save)
     print("\n".join(report(table)))
     return 0
+
+
+def judge(env: Environment) -> Callable[[State], tuple[np.ndarray, np.ndarray]]:
+    """Says of a batch of states seat 0's exact value, and its lead with komi when both play perfectly.
+
+    For books: the value is that of the result, in parts of the largest lead that counts as even, one point: a lead of
+    one point either way is 0, since komi is even and no position is nearer to a draw; any other is 1 or -1.
+    Raises: ValueError: a side that is not solved.
+    """
+    side: int = env.options["side"]
+    check_side(side)
+    table = solve(side, "~/.cache/audamir")
+
+    def judged(states: State) -> tuple[np.ndarray, np.ndarray]:
+        leads = []
+        for row in range(states.current_player.shape[0]):
+            stones, komi, phase = table.read(jax.tree.map(lambda leaf, row=row: leaf[row], states))
+            if phase != "play":
+                raise ValueError("a book of exact values is of games with a fixed komi")
+            black = table.margin_of(stones) - komi
+            leads.append(black if int(states.game.black_seat[row]) == 0 else -black)
+        lead = np.array(leads, np.float64)
+        return np.where(np.abs(lead) <= 1, 0.0, np.sign(lead)), lead
+
+    return judged
 
 
 def report(table: ExactTable) -> Sequence[str]:
