@@ -16,3 +16,8 @@ def exact(shares: np.ndarray) -> np.ndarray:
     parts = 1 / np.rint(1 / np.maximum(shares, 1e-6))
     shares = np.where(np.abs(shares - parts) < 1e-5, parts, shares)
     return np.where(shares < 1e-5, 0, shares)
+
+
+def of_forfeit(seat: int, players: int) -> np.ndarray:
+    """float64 [players]: where a seat lost by giving no legal move, the others share the win."""
+    return (np.arange(players) != seat) / (players - 1)

@@ -226,7 +226,7 @@ class Program:
             states = jax.vmap(self.env.step)(before, actions, dice)
         if self.limit < self.env.max_steps:  # to the rules a game that was cut goes on
             states = jax.tree.map(lambda old, new: _chosen(lanes.done, old, new), before, states)
-        plies = lanes.plies + active.astype(jnp.int32)
+        plies = lanes.plies + (active & ~offence).astype(jnp.int32)
         over = states.terminated | states.truncated
         cut = active & ~over & (plies >= self.limit)
         ended = active & (over | cut)

@@ -142,7 +142,9 @@ def _refuse_illegal(env: Environment, agents: Sequence[Agent], lanes: Lanes) -> 
     offender = np.where(np.isin(lanes.offender, meant) & (np.asarray(lanes.offence) == -1), -1, lanes.offender)
     if (offender >= 0).any():
         lane = int(np.argmax(offender >= 0))
-        raise ValueError(illegal_action(env, agents[offender[lane]], int(lanes.offence[lane]), int(lanes.plies[lane])))
+        raise ValueError(
+            illegal_action(env, agents[offender[lane]], int(lanes.offence[lane]), int(lanes.plies[lane]) + 1)
+        )
 
 
 def illegal_action(env: Environment, agent: Agent, action: int, ply: int) -> str:

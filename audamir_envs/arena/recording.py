@@ -114,14 +114,18 @@ class Recorder:
         """Appends the games that have just ended in some lanes. Raises: OSError: earlier ones could not be written."""
         self._check()
         jobs: list[Callable[[], Game]] = []
+        lost = np.where(np.asarray(lanes.offender) >= 0, np.asarray(lanes.states.current_player), -1)
         for lane, number in zip(rows.tolist(), np.asarray(lanes.game)[rows].tolist(), strict=True):
             part = slice(self._first[lane], self._first[lane] + int(results.plies[number]))
             actions, chance = self._actions[part, lane].copy(), self._chance[part, lane].copy()
-            jobs.append(functools.partial(self._game, number, actions, chance, self._starts[lane], results))
+            forfeit = int(lost[lane]) if lost[lane] >= 0 else None
+            jobs.append(functools.partial(self._game, number, actions, chance, self._starts[lane], results, forfeit))
             self._first[lane] = -1
         self._jobs.put(jobs)
 
-    def _game(self, number: int, taken: np.ndarray, chance: np.ndarray, start: Any, results: Results) -> Game:
+    def _game(
+        self, number: int, taken: np.ndarray, chance: np.ndarray, start: Any, results: Results, forfeit: int | None
+    ) -> Game:
         name = b"".join([leaf.tobytes() for leaf in start])
         text = self._texts.get(name)
         if text is None:
@@ -141,6 +145,7 @@ class Recorder:
             cut=bool(results.unfinished[number]),
             final=self._text(jax.tree.map(lambda leaf: leaf[number], results.final)),
             opening=min(self.opening, len(actions)),
+            forfeit=forfeit,
         )
 
     def _text(self, game: Any) -> str:

@@ -83,6 +83,7 @@ class Game:
     final: str  # the position after the last action
     opening: int = 0  # how many of the first actions no agent chose
     analysis: tuple[dict[str, Any] | None, ...] | None = None  # what was thought of each position; see docs/records.md
+    forfeit: int | None = None  # the seat that lost by giving no legal move, after the last action
     header: Header | None = dataclasses.field(default=None, repr=False, compare=False)
     where: tuple[str, int] = dataclasses.field(default=("", 0), compare=False)
 
@@ -111,6 +112,8 @@ class Game:
             found["chance"] = self.chance
         if self.analysis is not None:
             found["analysis"] = self.analysis
+        if self.forfeit is not None:
+            found["forfeit"] = self.forfeit
         return found | {"shares": self.shares, "cut": self.cut, "final": self.final}
 
 
@@ -227,6 +230,7 @@ def _game(fields: dict[str, Any], header: Header, where: tuple[str, int]) -> Gam
         final=take("final", str),
         opening=take.whole("opening", 0, plies) if "opening" in fields else 0,
         analysis=None if analysis is None else tuple(analysis),
+        forfeit=take.whole("forfeit", 0, players - 1) if "forfeit" in fields else None,
         header=header,
         where=where,
     )

@@ -152,9 +152,13 @@ def _verify(group: Sequence[Game], batch: int) -> Iterator[Difference]:
 
 def _end_differs(env: Environment, game: Game, state: State, settled: np.ndarray) -> str | None:
     over = bool(state.terminated | state.truncated)
-    if over == game.cut:
-        return "it is said to be cut, and was over" if game.cut else "it is said to have ended, and goes on"
     found = shares.of_rewards(settled)
+    if game.forfeit is not None:
+        if over or game.cut or int(state.current_player) != game.forfeit:
+            return f"it is said to be lost by player_{game.forfeit}, who is not to move or lost otherwise"
+        found = shares.of_forfeit(game.forfeit, len(game.shares))
+    elif over == game.cut:
+        return "it is said to be cut, and was over" if game.cut else "it is said to have ended, and goes on"
     if not np.allclose(found, game.shares, atol=1e-6):
         return f"the shares are {found.tolist()}, not {list(game.shares)}"
     text = env.to_text(state)

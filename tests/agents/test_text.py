@@ -1,12 +1,14 @@
 """Agents that read positions and write moves."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
 from toy import Duel, First, Nim
 
 import audamir_envs
-from audamir_envs import arena
+from audamir_envs import arena, records
 from audamir_envs.agents import Question, from_callable, from_text
 from audamir_envs.bridges.gymnasium import SingleAgentEnv
 from audamir_envs.bridges.vector import SingleAgentVectorEnv
@@ -64,6 +66,24 @@ def test_asked_again_once_then_lost(many):
     assert games.shares.tolist() == [[0, 1], [1, 0]]
     three = arena.play(Duel(), [hopeless, First()], np.array([[0, 1, 1]]), np.arange(1), seed=0)
     assert three.shares.tolist() == [[0, 0.5, 0.5]]
+
+
+def test_games_lost_unread_are_written_down(tmp_path):
+    """As forfeits: with what was played before, and found to be right when played again."""
+    env = audamir_envs.make("stigmergy-v0", side=2)
+    left = iter(range(5))
+    fading = from_text(lambda question: question.moves[-1] if next(left, None) is not None else "", "fading")
+    path = tmp_path / "games.jsonl"
+    arena.evaluate(env, [fading, "random"], games=3, seed=0, record=path)
+    games = list(records.read(path).games)
+    assert fading.lost == sum(game.forfeit is not None for game in games) > 0
+    for game in games:
+        if game.forfeit is not None:
+            assert game.shares == tuple(float(seat != game.forfeit) for seat in range(2))
+    assert not list(records.verify(games))
+    lost = next(game for game in games if game.forfeit is not None)
+    for changes in ({"forfeit": 1 - lost.forfeit}, {"cut": True}, {"shares": lost.shares[::-1]}, {"forfeit": None}):
+        assert list(records.verify([dataclasses.replace(lost, **changes)])), changes
 
 
 def test_or_an_error():
