@@ -35,6 +35,7 @@ COMMANDS = {
     "generate": "play games and make columns for learning of them",
     "openings": "make a book of even positions to start games from",
     "solve": "solve a small game exactly",
+    "ugi": "play a level as an engine of the Universal Game Interface",
     "bench": "measure speed, beside that of other suites",
 }
 GROUP = "audamir.commands"

@@ -8,7 +8,6 @@ next. The common folder has a bound; what has not been used for longest goes fir
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import platform
@@ -16,6 +15,8 @@ import shutil
 import tempfile
 import zlib
 from pathlib import Path
+
+from audamir_envs import streams
 
 try:
     import fcntl
@@ -114,7 +115,7 @@ def enable_compilation_cache(folder: str | os.PathLike[str] | None = None, most_
     except (OSError, RuntimeError):  # RuntimeError: a user without a home
         return None
     _STORE.append(store)
-    atexit.register(close)
+    streams.at_end(close)
     jax.config.update("jax_compilation_cache_dir", str(store.private))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_enable_xla_caches", "none")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import _thread
+import atexit
 import contextlib
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NoReturn, TextIO
 
 _PATIENCE = 1.0  # seconds
+_AT_END: list[Callable[[], object]] = []
 
 
 class Interrupts:
@@ -88,10 +90,16 @@ def finish() -> None:
 
 def leave(code: int) -> NoReturn:
     """Ends the process at once, after what must be done at every end."""
-    compilation = sys.modules.get("audamir_envs.compilation")
-    if compilation is not None:
-        compilation.close()
+    for do in reversed(_AT_END):
+        with contextlib.suppress(Exception):
+            do()
     os._exit(code)
+
+
+def at_end(do: Callable[[], object]) -> None:
+    """Has a function called when the process ends, however the command line ends it."""
+    _AT_END.append(do)
+    atexit.register(do)
 
 
 def silence(stream: TextIO) -> None:

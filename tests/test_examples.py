@@ -39,6 +39,8 @@ OF_FRAMEWORKS = {
     "torchrl_rollout.py": ("torchrl", ("--updates", "1", "--games", "1", "--side", "3")),
 }
 """Programs that need a framework: the module without which they are skipped, and the arguments."""
+ENGINES = {"ugi_engine.py"}
+"""Programs that answer lines; ``tests/agents/test_ugi.py`` plays against them."""
 WRITTEN = {"custom_map.py": "island.svg", "plot_ladder.py": "ladder.png"}
 
 
@@ -57,7 +59,7 @@ def run(monkeypatch, capsys, tmp_path):
 
 
 def test_every_example_has_a_budget():
-    assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*BUDGETS, *OF_FRAMEWORKS}
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*BUDGETS, *OF_FRAMEWORKS, *ENGINES}
 
 
 @pytest.mark.parametrize("name", BUDGETS)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from audamir_envs import registry
 from audamir_envs.agents.base import Agent, BatchAgent, RandomAgent
 from audamir_envs.agents.callable import from_callable
+from audamir_envs.agents.ugi import from_ugi
 from audamir_envs.core import Environment
 from audamir_envs.messages import quoted
 
@@ -132,11 +133,14 @@ def is_path(name: str) -> bool:
 
 
 def load_agent_text(env_or_id: Environment | str, text: str) -> Agent:
-    """The agent of a text: ``name``, ``name:setting=value,...``, the path of a checkpoint, or ``module:function``.
+    """The agent of a text: ``name``, ``name:setting=value,...``, the path of a checkpoint, or of one's own.
 
-    A function is taken by ``from_callable``; an object that has ``act`` plays itself.
+    ``module:function`` is taken by ``from_callable``, and ``module:object`` plays itself where it has ``act``;
+    ``ugi:program`` is an engine (``agents.ugi``).
     Raises: ValueError that says what is wrong with the text, or names what is valid.
     """
+    if text.startswith("ugi:"):
+        return from_ugi(text)
     module, colon, attribute = text.partition(":")
     dotted = re.fullmatch(r"\w+(\.\w+)*", module) and re.fullmatch(r"[A-Za-z_][\w.]*", attribute)
     if colon and dotted and not attribute.endswith(_FILE) and not os.path.isfile(text):

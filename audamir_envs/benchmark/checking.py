@@ -10,7 +10,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-COMMITTED = str(Path(__file__).with_name("figures.json"))
 ALLOWED = 0.05
 
 _Key = tuple[str, int, str]  # section, games, name

@@ -48,10 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         metavar="FILE",
-        nargs="?",
-        const=checking.COMMITTED,
-        help="measure again what this file of --json holds (default: the figures that come with the package) and exit "
-        "with 1 where a ratio to a peer has fallen by more than 5 %%",
+        help="measure again what this file of --json holds, and exit with 1 where a ratio to a peer has fallen by more "
+        "than 5 %%",
     )
     parser.add_argument("--plot", metavar="FILE.png", help="plot how cost grows with batch, board side and players")
 

@@ -3,59 +3,13 @@
 // for each target, and starts a new game after the end. Prints: plies, games, first mover's wins, draws, seconds.
 // Usage: colony PLIES SEED
 
-#include <bit>
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <utility>
 
-using Board = std::uint64_t;
+#include "colony.hpp"
 
 namespace {
-
-constexpr int kSide = 5;
-constexpr int kCells = 61;
-constexpr int kMaxTurns = 400;
-
-Board near_of[kCells];   // cells at distance 1
-Board jumps_of[kCells];  // cells at distance 2
-int number_of[9][9];     // cell of (q + 4, r + 4), or -1
-
-Board bit(int q, int r) { return Board{1} << number_of[q + 4][r + 4]; }
-
-int distance(int q, int r) { return (std::abs(q) + std::abs(r) + std::abs(q + r)) / 2; }
-
-void build_tables() {
-  const int n = kSide - 1;
-  int qs[kCells], rs[kCells], count = 0;
-  for (auto& column : number_of)
-    for (int& cell : column) cell = -1;
-  for (int r = -n; r <= n; ++r)
-    for (int q = -n; q <= n; ++q)
-      if (distance(q, r) <= n) {
-        qs[count] = q;
-        rs[count] = r;
-        number_of[q + 4][r + 4] = count++;
-      }
-  for (int a = 0; a < kCells; ++a)
-    for (int b = 0; b < kCells; ++b) {
-      const int d = distance(qs[a] - qs[b], rs[a] - rs[b]);
-      if (d == 1) near_of[a] |= Board{1} << b;
-      if (d == 2) jumps_of[a] |= Board{1} << b;
-    }
-}
-
-int take_lowest(Board& board) {
-  const int cell = std::countr_zero(board);
-  board &= board - 1;
-  return cell;
-}
-
-int nth_cell(Board board, int n) {
-  while (n-- > 0) board &= board - 1;
-  return std::countr_zero(board);
-}
 
 struct Random {  // xorshift64*
   std::uint64_t state;
@@ -67,24 +21,6 @@ struct Random {  // xorshift64*
     return static_cast<std::uint32_t>((word * limit) >> 32);
   }
 };
-
-struct Moves {
-  Board copies = 0;
-  int jumps = 0;
-  int count() const { return std::popcount(copies) + jumps; }
-};
-
-Moves moves_of(Board own, Board empty) {
-  Moves moves;
-  Board near = 0;
-  for (Board rest = own; rest;) {
-    const int cell = take_lowest(rest);
-    near |= near_of[cell];
-    moves.jumps += std::popcount(jumps_of[cell] & empty);
-  }
-  moves.copies = near & empty;
-  return moves;
-}
 
 }  // namespace
 
