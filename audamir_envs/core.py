@@ -11,6 +11,7 @@ import abc
 import dataclasses
 import functools
 import operator
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, dataclass_transform
 
@@ -30,11 +31,33 @@ class Pytree:
 
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(frozen=True, eq=False)(cls)
+        if (
+            "flax" in sys.modules
+        ):  # whose checkpoints then hold it as they hold flax's own; importing it here takes long
+            _register_with_flax(cls)
         jax.tree_util.register_dataclass(cls, [field.name for field in dataclasses.fields(cls)], [])  # type: ignore[arg-type]
 
     def replace(self, **changes: Any) -> Self:
         """A copy with the named fields replaced."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+def _register_with_flax(cls: type[Pytree]) -> None:
+    from flax import serialization
+
+    names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+
+    def to_state_dict(tree: Pytree) -> dict[str, Any]:
+        return {name: serialization.to_state_dict(getattr(tree, name)) for name in names}
+
+    def from_state_dict(target: Pytree, saved: dict[str, Any]) -> Pytree:
+        if set(saved) != set(names):
+            raise ValueError(f"{cls.__name__} has the fields {', '.join(names)}, not {', '.join(map(str, saved))}")
+        return target.replace(
+            **{name: serialization.from_state_dict(getattr(target, name), saved[name], name=name) for name in names}
+        )
+
+    serialization.register_serialization_state(cls, to_state_dict, from_state_dict, override=True)
 
 
 class Outcome(Pytree):
@@ -410,7 +433,11 @@ class Environment(abc.ABC):
 
     def _state_read(self, game: Any, step_count: Any = 0) -> State:
         """``state_of`` for a single position that comes from outside, compiled once for all equal environments."""
-        return _jitted_state_of(self, game, step_count)
+        try:
+            env = _of_shapes(type(self), tuple(self.observation_shape), self.num_actions, self.num_players)
+        except ValueError:
+            env = self
+        return _reader(env)(game, step_count)
 
     def _complete(
         self, game: Any, terminated: Array, truncated: Array, rewards: Array, illegal: Array, step_count: Array
@@ -488,9 +515,9 @@ def _shapes(tree: Any) -> list[tuple[int, ...]]:
     return [np.shape(leaf) for leaf in jax.tree.leaves(tree)]
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def _jitted_state_of(env: Environment, game: Any, step_count: Any) -> State:
-    return env.state_of(game, step_count)
+@functools.lru_cache(maxsize=16)  # a program each
+def _reader(env: Environment) -> Callable[[Any, Any], State]:
+    return jax.jit(env.state_of)
 
 
 def _rebuild(cls: type[Environment], options: dict[str, Any]) -> Environment:

@@ -13,6 +13,7 @@ from audamir_envs.bridges.episodes import Episode, Report, Table
 from audamir_envs.bridges.lanes import on_all, on_some
 from audamir_envs.bridges.outside import OutsideOpponents
 from audamir_envs.bridges.setting import split_words
+from audamir_envs.bridges.steady import steady_jit
 from audamir_envs.core import Array, Pytree
 
 _RESET_GROUP = 8  # lanes reset together: large enough to vectorise, small enough to waste little when one game ends
@@ -46,16 +47,16 @@ class CompiledBatch:
         self._table = table
         self._on_device = device_outputs
         inside = all(map(plays_inside, table.agents))
-        part: Any = (lambda function: function) if inside else jax.jit
+        part: Any = (lambda function: function) if inside else steady_jit
         self._played = self._play_inside if inside else _OutsideBatch(table)
         self._renewed = part(self._renew)
         self._told = part(jax.vmap(self._tell))
         self._answered = part(self._answer)
         self._twice = _fori if inside else _python_fori
         step = self._step_same if same_step else self._step_next
-        self.step: Any = jax.jit(step, donate_argnums=0) if inside else step
-        self.start_at: Any = jax.jit(jax.vmap(table.start_at, in_axes=(None, 0, 0)))
-        self.reset_some: Any = jax.jit(self._reset_some, donate_argnums=0) if inside else self._reset_some
+        self.step: Any = steady_jit(step, donate_argnums=0) if inside else step
+        self.start_at: Any = steady_jit(jax.vmap(table.start_at, in_axes=(None, 0, 0)))
+        self.reset_some: Any = steady_jit(self._reset_some, donate_argnums=0) if inside else self._reset_some
 
     def _step_next(self, batch: Batch, actions: Array, acting: Array) -> tuple[Batch, Answer]:
         ended = batch.episodes.reported
@@ -190,7 +191,7 @@ class _OutsideBatch:
         def learner(episode: Episode, action: Array, acting: Array) -> Episode:
             return table.play(episode, action, acting & ~table.finished(episode))
 
-        self._learner = jax.jit(jax.vmap(learner))
+        self._learner = steady_jit(jax.vmap(learner))
         self._opponents = OutsideOpponents(table)
 
     def __call__(self, batch: Batch, actions: Array, acting: Array) -> Batch:

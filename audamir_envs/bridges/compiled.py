@@ -11,6 +11,7 @@ import numpy as np
 
 from audamir_envs.bridges.packing import Layout, Slot, as_one_kernel
 from audamir_envs.bridges.setting import split_words
+from audamir_envs.bridges.steady import steady_jit
 from audamir_envs.core import Array, Environment, State
 
 
@@ -44,10 +45,12 @@ class CompiledGame:
             words, step_key = split_words(game["words"]) if env.stochastic else (game["words"], None)
             return pack(env.step(game["state"], action, step_key), words)
 
-        self.init: Callable[..., Array] = jax.jit(lambda words: pack(*self._begin(env, words)))
-        self.start_at: Callable[..., Array] = jax.jit(pack)
+        self.init: Callable[..., Array] = steady_jit(lambda words: pack(*self._begin(env, words)))
+        self.start_at: Callable[..., Array] = steady_jit(pack)
         self.step: Callable[..., Array] = as_one_kernel(step)
-        self.observe: Callable[..., Array] = jax.jit(lambda data, seat: env.observe(layout.unpack(data)["state"], seat))
+        self.observe: Callable[..., Array] = steady_jit(
+            lambda data, seat: env.observe(layout.unpack(data)["state"], seat)
+        )
         self.state: Callable[..., State] = jax.jit(lambda data: layout.unpack(data)["state"])
         self.info: Callable[..., dict[str, Array]] = jax.jit(lambda data: env.info(layout.unpack(data)["state"]))
 

@@ -25,6 +25,7 @@ from audamir_envs.bridges.setting import (
     position_state,
     split_words,
 )
+from audamir_envs.bridges.steady import steady_jit
 from audamir_envs.bridges.table import table_for
 from audamir_envs.bridges.vector import SingleAgentVectorEnv
 from audamir_envs.core import Array, Environment, State
@@ -42,7 +43,7 @@ class CompiledTable:
     def __init__(self, table: Table) -> None:
         self._table = table
         inside = all(map(plays_inside, table.agents))
-        part: Any = (lambda function: function) if inside else jax.jit
+        part: Any = (lambda function: function) if inside else steady_jit
         words = jax.ShapeDtypeStruct((2,), np.uint32)
         layout = Layout(jax.eval_shape(lambda words: self._tell(table.start(words), jnp.bool_(True)), words))
         self.slots: dict[str, Any] = layout.slots
@@ -53,11 +54,11 @@ class CompiledTable:
         def step(data: Array, action: Array, acting: Array) -> Array:
             return tell(play(begin(data, acting), action, acting), ~acting)
 
-        self.step: Any = jax.jit(step) if inside else step
-        self.set_up: Any = jax.jit(
+        self.step: Any = steady_jit(step) if inside else step
+        self.set_up: Any = steady_jit(
             lambda state, seat, words: layout.pack(self._tell(table.start_at(state, seat, words), jnp.bool_(True)))
         )
-        self.state: Any = jax.jit(lambda data: table.complete(layout.unpack(data)["episode"].state))
+        self.state: Any = steady_jit(lambda data: table.complete(layout.unpack(data)["episode"].state))
         self.numbers = layout.numbers
         self._size = layout.size
 
@@ -99,7 +100,7 @@ class _OutsideEpisode:
     """The same as ``CompiledTable._play_inside`` with opponents that play outside JAX."""
 
     def __init__(self, table: Table) -> None:
-        self._learner = jax.jit(
+        self._learner = steady_jit(
             lambda episode, action, acting: table.play(episode, action, acting & ~table.finished(episode))
         )
         self._opponents = OutsideOpponents(table)

@@ -23,6 +23,7 @@ from open_spiel.python.observation import IIGObserverForPublicInfoGame  # type: 
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.loading import load_agent_text
 from audamir_envs.bridges.compiled import CompiledGame, compiled_game
+from audamir_envs.bridges.steady import KEY_IMPL, steady_jit
 from audamir_envs.core import Array, Environment, Option, State
 from audamir_envs.registry import environment_class, ids, make
 from audamir_envs.sampling import sample_legal
@@ -63,8 +64,8 @@ class OpenSpielGame(pyspiel.Game):
     def _start(self) -> bytes:
         """The packed start position. Raises: ValueError where it is drawn by chance."""
         words = jnp.stack([jnp.zeros(_SEEDS, jnp.uint32), jnp.arange(_SEEDS, dtype=jnp.uint32)], axis=1)
-        keys = jax.vmap(jax.random.wrap_key_data)(words)
-        for leaf in jax.tree.leaves(jax.jit(jax.vmap(self.env.init))(keys)):
+        keys = jax.vmap(functools.partial(jax.random.wrap_key_data, impl=KEY_IMPL))(words)
+        for leaf in jax.tree.leaves(steady_jit(jax.vmap(self.env.init))(keys)):
             if not (leaf == leaf[0]).all():
                 raise ValueError(f"{self.env} starts by chance, which OpenSpiel wants as moves: fix the options")
         return np.asarray(self.compiled.init(words[0])).tobytes()
@@ -143,9 +144,9 @@ class AgentBot(pyspiel.Bot):
     def __init__(self, game: OpenSpielGame, agent: str | Agent, seed: int = 0) -> None:
         """Args: agent: one, or a text as on the command line. Raises: ValueError naming what is valid."""
         super().__init__()
-        self._key = jax.random.key(seed)
+        self._key = jax.random.key(seed, impl=KEY_IMPL)
         self.agent = load_agent_text(game.env, agent) if isinstance(agent, str) else agent
-        self._act = jax.jit(self.agent.act)
+        self._act = steady_jit(self.agent.act)
 
     def restart_at(self, state: OpenSpielState) -> None:
         """Nothing to do: agents remember nothing."""
@@ -164,7 +165,7 @@ class RolloutEvaluator:
 
     def __init__(self, game: OpenSpielGame, rollouts: int = 8, seed: int = 0) -> None:
         """Args: rollouts: games played from each position."""
-        self._key = jax.random.key(seed)
+        self._key = jax.random.key(seed, impl=KEY_IMPL)
         env = game.env
 
         def running(carry: tuple[State, Array]) -> Array:
@@ -183,7 +184,7 @@ class RolloutEvaluator:
             states, _ = jax.lax.while_loop(running, ply, (states, key))
             return states.rewards.mean(axis=0)
 
-        self._play = jax.jit(play)
+        self._play = steady_jit(play)
 
     def evaluate(self, state: OpenSpielState) -> np.ndarray:
         """float64 [players]: the mean result."""

@@ -11,6 +11,7 @@ import numpy as np
 from audamir_envs.agents.outside import plays_inside
 from audamir_envs.bridges.episodes import Episode, Table
 from audamir_envs.bridges.setting import split_words
+from audamir_envs.bridges.steady import steady_jit
 from audamir_envs.core import Array
 
 
@@ -19,10 +20,10 @@ class OutsideOpponents:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._look = jax.jit(jax.vmap(self._look_at_one))
-        self._play = jax.jit(jax.vmap(table.play))
+        self._look = steady_jit(jax.vmap(self._look_at_one))
+        self._play = steady_jit(jax.vmap(table.play))
         self._inside = {
-            number: jax.jit(jax.vmap(agent.act)) for number, agent in enumerate(table.agents) if plays_inside(agent)
+            number: steady_jit(jax.vmap(agent.act)) for number, agent in enumerate(table.agents) if plays_inside(agent)
         }
 
     def __call__(self, episodes: Episode, words: Array) -> Episode:

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from audamir_envs.bridges.steady import steady_jit
 from audamir_envs.core import Array
 
 _POLLS = 500  # about 50 microseconds: more than a step takes; then the thread had better sleep
@@ -107,7 +108,7 @@ def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     A step of one game is some fifty tiny kernels; handing these from thread to thread costs ten times what they do. The
     hint is the one that XLA's CPU compiler gives to small loops of its own. Compilers that do not know it ignore it.
     """
-    plain = jax.jit(function)
+    plain = steady_jit(function)
     if jax.default_backend() != "cpu":
         return plain
     try:
@@ -115,7 +116,7 @@ def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     except ImportError:  # an older JAX
         return plain
 
-    @jax.jit
+    @steady_jit
     def hinted(*arguments: Any) -> Any:
         with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):
             return plain(*arguments)

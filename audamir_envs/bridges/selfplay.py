@@ -27,6 +27,7 @@ from audamir_envs.bridges.setting import (
     position_state,
     split_words,
 )
+from audamir_envs.bridges.steady import steady_jit
 from audamir_envs.core import Array, Environment, Pytree, State
 
 _RESET_GROUP = 8  # lanes reset together, as in auto_reset
@@ -64,10 +65,10 @@ class CompiledGames:
 
     def __init__(self, env: Environment) -> None:
         self._env = env
-        self.start = jax.jit(lambda words: self._begin(jax.vmap(self._new)(words)))
-        self.start_at = jax.jit(self._start_at)
-        self.step = jax.jit(self._step, donate_argnums=0)
-        self.renew = jax.jit(self._renew, donate_argnums=0)
+        self.start = steady_jit(lambda words: self._begin(jax.vmap(self._new)(words)))
+        self.start_at = steady_jit(self._start_at)
+        self.step = steady_jit(self._step, donate_argnums=0)
+        self.renew = steady_jit(self._renew, donate_argnums=0)
 
     def _new(self, words: Array) -> tuple[State, Array]:
         init_key, rest = jax.random.split(jax.random.wrap_key_data(words, impl=KEY_IMPL))

@@ -15,11 +15,9 @@ from gymnasium.vector import VectorEnv
 
 from audamir_envs.bridges import forking
 from audamir_envs.bridges.packing import Slot
+from audamir_envs.bridges.steady import KEY_IMPL
 from audamir_envs.core import Array, Environment, State, whole_number
 from audamir_envs.registry import make
-
-KEY_IMPL = "threefry2x32"
-"""The PRNG of the bridges: named, so that a seed means the same game whatever JAX's default becomes."""
 
 
 def environment_of(game: str | Environment, options: dict[str, Any]) -> Environment:
