@@ -10,7 +10,7 @@ from stigmergy_findings_measure import PHASES, Crossing, crossing
 
 import audamir_envs
 from audamir_envs.drawing import Polygon, Scene, Text, to_svg
-from audamir_envs.drawing.scene import Shape, axial_centre, hexagon
+from audamir_envs.drawing.scene import Shape, axial_centre, hexagon, ink_on
 from audamir_envs.hexboard import hexboard
 from audamir_envs.stigmergy.scripted import FAIR_KOMI
 
@@ -312,19 +312,22 @@ def fill(page: str, results: Results) -> str:
 
 _RADIUS, _MARGIN, _LINE = 28.0, 16.0, 24.0
 _GROUND, _EDGE, _INK = "#f7f5ef", "#b3a98f", "#23211d"
-_WHITE, _BLACK = (253, 252, 248), (66, 72, 90)
+_WHITE, _BLACK = (253, 252, 248), (82, 90, 112)
 
 
-def shade(chance: float) -> str:
-    """The colour of a chance of Black's from 0, light, to 1, dark."""
+def shade(part: float) -> str:
+    """The colour of a part from 0, light, to 1, dark."""
     return "#" + "".join(
-        f"{round(light + (dark - light) * chance):02x}" for light, dark in zip(_WHITE, _BLACK, strict=True)
+        f"{round(light + (dark - light) * part):02x}" for light, dark in zip(_WHITE, _BLACK, strict=True)
     )
 
 
 def first_move_scene(side: int, entries: Sequence[Mapping[str, Any]]) -> Scene:
     """A board for each komi: cells shaded by Black's chance after that first move, in per cent, bold; below it the
-    policy's probability, on solved sides the exact margin, and the cell's label."""
+    policy's probability where it is not 0.0, on solved sides the exact margin, and the cell's label.
+
+    Shades run from the lowest chance on the board to the highest, which the title names.
+    """
     board = hexboard(side)
     step = 3**0.5 * _RADIUS
     width = max(board.width * step, 400.0) + 2 * _MARGIN
@@ -333,17 +336,24 @@ def first_move_scene(side: int, entries: Sequence[Mapping[str, Any]]) -> Scene:
     texts: list[Shape] = []  # drawn last, so that no neighbour covers them
     for number, entry in enumerate(entries):
         top = _MARGIN + number * tall
-        title = f"Komi {entry['komi']}: Black's chance (bold), probability in the policy, %"
+        chances = [move["chance"] for move in entry["moves"]]
+        low, high = min(chances), max(chances)
+        title = (
+            f"Komi {entry['komi']}: Black's chance (bold; shades from {percent(low, digits=0)} to "
+            f"{percent(high, digits=0)}), probability in the policy, %"
+        )
         texts.append(Text(width / 2, top + _LINE / 2 - 4, title, size=13.0, fill=_INK))
         move_of = {label: move for move in entry["moves"] for label in move["cells"]}
         for cell, label in enumerate(board.labels):
             x, y = axial_centre(float(board.q[cell]), float(board.r[cell]), _RADIUS)
             x, y = x + width / 2, y + top + _LINE + (1.5 * (side - 1) + 1) * _RADIUS
             move = move_of[label]
-            ink = "#ffffff" if move["chance"] > 0.6 else _INK
-            cells.append(Polygon(hexagon(x, y, _RADIUS), fill=shade(move["chance"]), stroke=_EDGE))
+            fill = shade((move["chance"] - low) / (high - low) if high > low else 0.5)
+            ink = ink_on(fill, _INK, "#ffffff")
+            cells.append(Polygon(hexagon(x, y, _RADIUS), fill=fill, stroke=_EDGE))
             texts.append(Text(x, y - 11, percent(move["chance"], digits=0), size=13.0, fill=ink, bold=True))
-            texts.append(Text(x, y + 2, percent(entry["policy"][cell]), size=8.5, fill=ink))
+            if float(probability := percent(entry["policy"][cell])) > 0:
+                texts.append(Text(x, y + 2, probability, size=8.5, fill=ink))
             if move["exact"] is not None:
                 texts.append(Text(x, y + 12, f"{move['exact']:+d}", size=9.5, fill=ink))
             texts.append(Text(x, y + 0.76 * _RADIUS, label, size=7.5, fill=ink))

@@ -77,10 +77,18 @@ class Ladder:
         axes.grid(axis="x", color="#dddddd")
         axes.set_axisbelow(True)
         axes.set_xlabel("rating (Elo points, 95 % intervals)")
-        axes.set_title(f"{self.env}, {self.games} games")
+        axes.set_title("\n".join([f"{self.env}, {self.games} games", _in_words(self.options)]), fontsize=10)
         content = io.BytesIO()
         figure.savefig(content, format=ending, dpi=150)
         write_result(path, content.getvalue())
+
+
+def _in_words(options: dict[str, Any]) -> str:
+    """The options that say something, for a title."""
+    told = {name: value for name, value in options.items() if value is not None and value is not False}
+    return ", ".join(
+        f"{name} of one's own" if isinstance(value, (dict, list)) else f"{name} {value}" for name, value in told.items()
+    )
 
 
 def check_plot(path: str | os.PathLike[str]) -> str:

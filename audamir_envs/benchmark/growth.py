@@ -47,7 +47,7 @@ def plot_growth(path: str, repetitions: int) -> dict[str, _Curves]:
     figure = Figure(figsize=(12, 4), layout="constrained")
     for axes, (label, lines) in zip(figure.subplots(1, len(curves)), curves.items(), strict=True):
         for name, points in lines.items():
-            axes.plot(*zip(*points, strict=True), marker="o", label=name)
+            axes.plot(*zip(*points, strict=True), marker="o", label=name, clip_on=False)
         axes.set(xlabel=label, ylabel="microseconds a game and step")
         if label == "games at once":
             axes.set(xscale="log", yscale="log")
