@@ -5,7 +5,7 @@ import { html, percent, svg } from "./element.js";
 const SEATS = ["#c8452f", "#2f6fb3", "#e0a526", "#4f9d69", "#8d6cab", "#e07b39", "#5bb0ba", "#9a8573"];
 
 export class Board {
-  // onmove(action), onmiss(text): a choice that is no move.
+  // onmove(action); onmiss(label): of a place where nothing can be done, null once something is chosen.
   constructor({ onmove = () => {}, onmiss = () => {} } = {}) {
     this.onmove = onmove;
     this.onmiss = onmiss;
@@ -78,8 +78,10 @@ export class Board {
       this.onmove(to[0][0]);
       return;
     }
-    if (from !== number && this.moves.some(([, path]) => path.length > 1 && path[0] === number)) this.selected = number;
-    else if (from === null) this.onmiss(this.places[number][0]);
+    if (from !== number && this.moves.some(([, path]) => path.length > 1 && path[0] === number)) {
+      this.selected = number;
+      this.onmiss(null);
+    } else if (from === null) this.onmiss(this.places[number][0]);
     this.#rings();
   }
 

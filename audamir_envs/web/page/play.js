@@ -16,7 +16,7 @@ export class Play {
     this.setup = new Setup(about, (table) => this.begin(table));
     this.replay = new Replay({
       onmove: (action) => this.move(action),
-      onmiss: (label) => this.#say(`Nothing can be done at ${label} now.`),
+      onmiss: (label) => (label === null ? this.#yourTurn() : this.#say(`Nothing can be done at ${label} now.`)),
       onstep: () => this.#offer(),
     });
     this.analysis = new Analysis(this.replay, () => this.table?.game);
@@ -149,6 +149,10 @@ export class Play {
     this.say.classList.remove("error");
   }
 
+  #yourTurn() {
+    this.#say(`${this.table.names[this.frame.mover]}: it is your turn.`);
+  }
+
   #fail(error) {
     this.#say(error.message);
     this.say.classList.add("error");
@@ -176,7 +180,7 @@ export class Play {
       return;
     }
     if (this.mine) {
-      this.#say(`${this.table.names[this.frame.mover]}: it is your turn.`);
+      this.#yourTurn();
       return;
     }
     if (this.paused) {
