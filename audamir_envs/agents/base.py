@@ -28,6 +28,9 @@ class Evaluation(Pytree):
     variation: Array | None = None  # int32 [k]: actions expected from here on; -1 after the last
 
 
+DRAWS = 16  # of an agent that only acts, for what it thinks of its actions
+
+
 @runtime_checkable
 class Agent(Protocol):
     """Chooses actions from states alone, so that one agent plays under any options of its game."""
@@ -57,16 +60,32 @@ class BatchAgent:
         return jax.vmap(self.act)(states, jax.random.split(key, batch))
 
     def evaluate(self, state: State) -> Evaluation:
-        """What the agent thinks of an unfinished position; the same each time. Pure JAX.
-
-        Raises: NotImplementedError: an agent that only acts.
-        """
+        """What the agent thinks of an unfinished position; the same each time. Pure JAX."""
         found = self.evaluate_batch(jax.tree.map(lambda leaf: leaf[None], state))
         return jax.tree.map(lambda leaf: leaf[0], found)
 
     def evaluate_batch(self, states: State) -> Evaluation:
-        """``evaluate`` for each state of a batch. Raises: NotImplementedError: an agent that only acts."""
-        raise NotImplementedError(f"agent {self.name!r} only acts: it does not say what it thinks of a position")
+        """``evaluate`` for each state of a batch. Here: how often it takes each action in 16 draws, and no values.
+
+        Override it where an agent knows more.
+        """
+        return Evaluation(policy=self._drawn_policy(states), value=jnp.full_like(states.rewards, jnp.nan))
+
+    def _drawn_policy(self, states: State) -> Array:
+        """float32 [batch, actions]: how often each action is taken in ``DRAWS`` draws from fixed keys."""
+        batch, actions = states.legal_action_mask.shape
+        repeated = jax.tree.map(lambda leaf: jnp.repeat(leaf, DRAWS, axis=0), states)
+        drawn = self.act_batch(repeated, jax.random.key(0)).reshape(batch, DRAWS)
+        return jnp.mean(jax.nn.one_hot(drawn, actions, dtype=jnp.float32), axis=1)
+
+
+def seat_values(value: Array, mover: Array, players: int = 2) -> Array:
+    """float32 [batch, players]: what a value for the mover (float32 [batch]) means for each seat.
+
+    The others share what the mover wins or loses: exact for two players.
+    """
+    seats = jnp.arange(players, dtype=jnp.int32)
+    return jnp.where(seats[None] == mover[:, None], value[:, None], -value[:, None] / (players - 1))
 
 
 class RandomAgent(BatchAgent):

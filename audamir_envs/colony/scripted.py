@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from audamir_envs.agents.base import BatchAgent
+from audamir_envs.agents.base import BatchAgent, Evaluation, seat_values
 from audamir_envs.batching import with_batch_rule
 from audamir_envs.colony.rules import KINDS, MOVES, PASS, Position
-from audamir_envs.colony.search import best_moves
+from audamir_envs.colony.search import WIN, best_moves, searched
 from audamir_envs.core import Array, State, whole_number
 from audamir_envs.sampling import sample_legal
 from audamir_envs.texts import quoted
@@ -62,6 +62,38 @@ class ScriptedAgent(BatchAgent):
     def act_batch(self, states: State, key: Array) -> Array:
         """int32 [batch]: a legal action for each state. Consumes key."""
         return _choose(self.depth, self.slip, states, jax.random.split(key, states.current_player.shape[0]))
+
+    def evaluate_batch(self, states: State) -> Evaluation:
+        """How likely it plays each action; what its search finds, where it searches (nan where one action is legal)."""
+        return _think(self.depth, self.slip, states)
+
+
+def _think(depth: int, slip: float, states: State) -> Evaluation:
+    """How likely each action is; and where the level searches, what the lead it finds is worth.
+
+    The value is 1 for a win within reach, else tanh(lead / 10).
+    """
+    mask = states.legal_action_mask
+    legal = mask.astype(jnp.float32)
+    batch = mask.shape[0]
+    value = jnp.full((batch, 2), jnp.nan, jnp.float32)
+    score = None
+    if depth == 1:
+        gains = jnp.where(mask, jax.vmap(immediate_gains)(states.game) + jnp.uint32(1), jnp.uint32(0))
+        best = (gains == gains.max(-1, keepdims=True)).astype(jnp.float32)
+    else:
+        wanted = ~(states.terminated | states.truncated) & (mask.sum(-1, dtype=jnp.int32) > 1)
+        actions, equal, lead = searched(states.game, wanted, depth)
+        lanes = jnp.arange(batch, dtype=jnp.int32)
+        best = jnp.zeros_like(legal).at[lanes[None], actions].max(equal.astype(jnp.float32))
+        best = jnp.where(wanted[:, None], best, legal)
+        won = jnp.where(jnp.abs(lead) >= WIN // 2, jnp.sign(lead).astype(jnp.float32), jnp.tanh(lead / jnp.float32(10)))
+        nan = jnp.float32(jnp.nan)
+        value = seat_values(jnp.where(wanted, won, nan), states.current_player)
+        lead = jnp.where(wanted & (jnp.abs(lead) < WIN // 2), lead.astype(jnp.float32), nan)
+        score = seat_values(lead, states.current_player)
+    best, legal = (weights / jnp.sum(weights, axis=1, keepdims=True) for weights in (best, legal))
+    return Evaluation(policy=(1 - slip) * best + slip * legal, value=value, score=score)
 
 
 def _choose(depth: int, slip: float, states: State, keys: Array) -> Array:

@@ -405,6 +405,18 @@ def best_moves(positions: Position, wanted: Array, keys: Array, depth: int, lane
     step.
     Raises: ValueError: a smaller depth.
     """
+    actions, equal, _ = searched(positions, wanted, depth, lanes)
+    chosen = jax.vmap(sample_legal)(keys, equal.T)
+    action = actions[chosen, jnp.arange(chosen.shape[0], dtype=jnp.int32)]
+    return jnp.where(wanted, action, jnp.int32(PASS))
+
+
+def searched(positions: Position, wanted: Array, depth: int, lanes: int | None = None) -> tuple[Array, Array, Array]:
+    """What full-width search finds: the moves of each position, which are best, and their value. Arguments as above.
+
+    Returns: int32 [MAX_MOVES, games]: actions; bool [MAX_MOVES, games]: which of them are moves, and the best; int32
+    [games]: the value for the mover (see the module's docstring). All without meaning where nothing is wanted.
+    """
     if depth < 3:
         raise ValueError(f"depth={depth} is not valid: use 3 or more")
     games = positions.turn.shape[0]
@@ -444,8 +456,5 @@ def best_moves(positions: Position, wanted: Array, keys: Array, depth: int, lane
 
     found = jax.lax.while_loop(going_on, round_, varying_like(start, (roots, wanted)))
     equal = (found.values == found.best[None]) & wanted[None]
-    chosen = jax.vmap(sample_legal)(keys, equal.T)
-    column = jnp.arange(games, dtype=jnp.int32)
-    move = jax.tree.map(lambda table: table[chosen, :, column].T, moves.table)
-    action = jnp.asarray(_ACTIONS)[_ring_number(move.landing), _ring_number(move.left)]
-    return jnp.where(wanted, action, jnp.int32(PASS))
+    actions = jnp.asarray(_ACTIONS)[_ring_number(moves.table.landing), _ring_number(moves.table.left)]
+    return actions, equal, found.best

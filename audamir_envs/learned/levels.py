@@ -81,9 +81,3 @@ def policy_of(scores: Array, legal: Array, played: Array) -> Array:
     others = jnp.minimum(scores, top - jnp.float32(1e-3) * (1 + jnp.abs(top)))
     is_played = jnp.arange(scores.shape[1], dtype=jnp.int32) == played[:, None]
     return jax.nn.softmax(jnp.where(legal, jnp.where(is_played, top, others), -jnp.inf), axis=1)
-
-
-def seat_values(value: Array, mover: Array) -> Array:
-    """float32 [batch, 2]: what a value for the mover (float32 [batch]) means for each seat of a two-player game."""
-    signs = jnp.where(jnp.arange(2, dtype=jnp.int32) == mover[:, None], jnp.float32(1), jnp.float32(-1))
-    return signs * value[:, None]

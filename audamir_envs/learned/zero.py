@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from audamir_envs import registry
-from audamir_envs.agents.base import Evaluation
+from audamir_envs.agents.base import Evaluation, seat_values
 from audamir_envs.core import Array, Environment, State
-from audamir_envs.learned.levels import LearnedAgent, PolicySettings, Settings, policy_of, seat_values, setting
+from audamir_envs.learned.levels import LearnedAgent, PolicySettings, Settings, policy_of, setting
 from audamir_envs.learned.networks import HexNetwork, HexOutput, bind
 from audamir_envs.learned.search import SearchConfig, conclude, grow, mask_logits, search, variation
 

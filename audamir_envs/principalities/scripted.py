@@ -18,7 +18,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from audamir_envs.agents.base import BatchAgent
+from audamir_envs.agents.base import BatchAgent, Evaluation
 from audamir_envs.core import Array, State
 from audamir_envs.principalities import dice as dicing
 from audamir_envs.principalities import rules
@@ -90,22 +90,43 @@ class Strong(BatchAgent):
     def act(self, state: State, key: Array) -> Array:
         """int32 []: a legal action. Consumes key (it breaks ties)."""
         position: Position = state.game
-        tiles = position.owner.shape[0]
-        dice = position.dice.astype(jnp.int32)
-        # Noise far below the differences of the odds, one word a source and one a target, breaks ties.
-        noise = jax.random.uniform(key, (2, tiles), jnp.float32, maxval=1e-6)
-        odds = jnp.asarray(dicing.odds(), jnp.float32)[dice[:, None], dice[None]] + noise[0][:, None] + noise[1][None]
-        likely = jnp.where(rules.attacks(position), odds, jnp.float32(0)).reshape(-1)
-        odds, attacks = jax.lax.top_k(likely, min(_CANDIDATES, tiles * tiles))
-        attacks = attacks.astype(jnp.int32)
-        values, stop = attack_values(position, attacks)
-        values = jnp.where(odds > jnp.float32(0), values, jnp.float32(-1))
+        attacks, values, stop = _weighed(position, key)
         best = jnp.argmax(values)
         quiet_rounds = position.quiet_turns // jnp.sum(rules.alive(position), dtype=jnp.int32)
         late = jnp.maximum(position.round.astype(jnp.float32) - jnp.float32(_LONG), jnp.float32(0))
         price = jnp.float32(_DARING) + jnp.float32(_IMPATIENCE) * quiet_rounds.astype(jnp.float32)
         price += jnp.float32(_HASTE) * late
         return _action(position, values[best] > stop * (jnp.float32(1) - price), attacks[best])
+
+    def evaluate_batch(self, states: State) -> Evaluation:
+        """How often it plays each action, and each seat's chance to win as the level sees it, the others' alike."""
+        keys = jax.random.split(jax.random.key(0), states.current_player.shape[0])
+        _, values, stop = jax.vmap(_weighed)(states.game, keys)
+        chance = jnp.maximum(stop, jnp.max(values, axis=1))[:, None]
+        alive = jax.vmap(rules.alive)(states.game)
+        players = alive.shape[1]
+        mover = jnp.arange(players, dtype=jnp.int32)[None] == states.current_player[:, None]
+        others = (alive & ~mover).astype(jnp.float32)
+        shares = others / jnp.maximum(jnp.sum(others, axis=1, keepdims=True), 1)
+        shares = jnp.where(mover, chance, (1 - chance) * shares)
+        return Evaluation(policy=self._drawn_policy(states), value=(players * shares - 1) / (players - 1))
+
+
+def _weighed(position: Position, key: Array) -> tuple[Array, Array, Array]:
+    """(actions of attacks, int32 [K]; chances to win behind each, -1 where it is illegal, float32 [K]; without any).
+
+    Consumes key (it breaks ties).
+    """
+    tiles = position.owner.shape[0]
+    dice = position.dice.astype(jnp.int32)
+    # Noise far below the differences of the odds, one word a source and one a target, breaks ties.
+    noise = jax.random.uniform(key, (2, tiles), jnp.float32, maxval=1e-6)
+    odds = jnp.asarray(dicing.odds(), jnp.float32)[dice[:, None], dice[None]] + noise[0][:, None] + noise[1][None]
+    likely = jnp.where(rules.attacks(position), odds, jnp.float32(0)).reshape(-1)
+    odds, attacks = jax.lax.top_k(likely, min(_CANDIDATES, tiles * tiles))
+    attacks = attacks.astype(jnp.int32)
+    values, stop = attack_values(position, attacks)
+    return attacks, jnp.where(odds > jnp.float32(0), values, jnp.float32(-1)), stop
 
 
 AGENTS: dict[str, Callable[..., BatchAgent]] = {"weak": Weak, "normal": Normal, "strong": Strong}

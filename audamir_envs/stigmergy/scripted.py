@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from audamir_envs.agents.base import BatchAgent
+from audamir_envs.agents.base import BatchAgent, Evaluation, seat_values
 from audamir_envs.batching import with_batch_rule
 from audamir_envs.core import Array, State
 from audamir_envs.sampling import sample_legal
@@ -50,6 +50,24 @@ class ScriptedAgent(BatchAgent):
         keys = jax.random.split(key, states.current_player.shape[0])
         return _choose(self.settings, states.game, states.legal_action_mask, keys)
 
+    def evaluate_batch(self, states: State) -> Evaluation:
+        """How often it plays each action in draws of its noise, and the lead with komi that it expects, as values.
+
+        The value is 1 for a win within reach, else tanh(lead / 5); nan in the pie.
+        """
+        values = _values(self.settings, states.game)
+        known = (values > lookahead.ILLEGAL // 2) & (states.game.phase == rules.PLAY)[:, None]
+        nan = jnp.float32(jnp.nan)
+        lead = values.astype(jnp.float32) / worth.POINT
+        won = jnp.where(jnp.abs(values) >= lookahead.WIN // 2, jnp.sign(lead), jnp.tanh(lead / 5))
+        best = jnp.max(jnp.where(known, won, -jnp.inf), axis=1)
+        rest = jnp.full((values.shape[0], states.legal_action_mask.shape[1] - values.shape[1]), nan)
+        return Evaluation(
+            policy=self._drawn_policy(states),
+            value=seat_values(jnp.where(jnp.any(known, axis=1), best, nan), states.current_player),
+            action_values=None if self.settings.widths else jnp.concatenate([jnp.where(known, won, nan), rest], axis=1),
+        )
+
 
 class Weak(ScriptedAgent):
     """Takes the points at hand, with slips."""
@@ -84,18 +102,25 @@ def _act(settings: Settings, game: rules.Position, mask: Array, key: Array) -> A
     return with_batch_rule(one, functools.partial(_choose, settings))(game, mask, key)
 
 
-def _choose(settings: Settings, games: rules.Position, masks: Array, keys: Array) -> Array:
-    """int32 [batch]: a legal action for each position; keys [batch] are consumed."""
-    side = rules.side_of(games)
-    t = rules.tables(side)
+def _values(settings: Settings, games: rules.Position) -> Array:
+    """int32 [batch, cells + 1]: what each move is worth to the mover with komi, ``lookahead.ILLEGAL`` if it is none.
+
+    With a search that of the best ones alone; of others it is a bound, or they are not looked at.
+    """
     positions = lookahead.batch_last(games)
     static = lookahead.static_values(positions, settings.table)
     if settings.widths:
         values = alphabeta.search(positions, static, settings.table, settings.widths, settings.noise).T
     else:
         values = lookahead.move_values(positions, static, settings.table).T
-    values = jnp.concatenate([rules.on_cells(side, values), values[:, -1:]], axis=-1)
+    return jnp.concatenate([rules.on_cells(rules.side_of(games), values), values[:, -1:]], axis=-1)
 
+
+def _choose(settings: Settings, games: rules.Position, masks: Array, keys: Array) -> Array:
+    """int32 [batch]: a legal action for each position; keys [batch] are consumed."""
+    side = rules.side_of(games)
+    t = rules.tables(side)
+    values = _values(settings, games)
     noise_keys, slip_keys, move_keys = jnp.moveaxis(jax.vmap(lambda key: jax.random.split(key, 3))(keys), 1, 0)
     draw = functools.partial(jax.random.randint, minval=0, dtype=jnp.int32)
     noise = jax.vmap(lambda key: draw(key, (t.board.size + 1,), maxval=settings.noise))(noise_keys)

@@ -220,7 +220,7 @@ def test_what_an_agent_thinks(key):
     assert thought.visits is None
     with pytest.raises(NotImplementedError, match="agent 'mine' only acts"):
         evaluate_batch(agents.from_callable(first_legal, name="mine"), state)
-    with pytest.raises(NotImplementedError, match="only acts"):
+    with pytest.raises(NotImplementedError, match=r"BatchAgent must define act"):
         agents.BatchAgent().evaluate(state)
 
 
