@@ -87,7 +87,9 @@ def _think(depth: int, slip: float, states: State) -> Evaluation:
         lanes = jnp.arange(batch, dtype=jnp.int32)
         best = jnp.zeros_like(legal).at[lanes[None], actions].max(equal.astype(jnp.float32))
         best = jnp.where(wanted[:, None], best, legal)
-        won = jnp.where(jnp.abs(lead) >= WIN // 2, jnp.sign(lead).astype(jnp.float32), jnp.tanh(lead / jnp.float32(10)))
+        won = jnp.where(
+            jnp.abs(lead) >= WIN // 2, jnp.sign(lead).astype(jnp.float32), jnp.tanh(lead.astype(jnp.float32) / 10)
+        )
         nan = jnp.float32(jnp.nan)
         value = seat_values(jnp.where(wanted, won, nan), states.current_player)
         lead = jnp.where(wanted & (jnp.abs(lead) < WIN // 2), lead.astype(jnp.float32), nan)
