@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import audamir_envs
-from audamir_envs.arena import book_making
+from audamir_envs.arena import book_making, openings
 from audamir_envs.stigmergy import solver
 
 
@@ -39,3 +39,16 @@ def test_the_solver_judges(env, tmp_path, monkeypatch):
     assert (opening.position.split()[0], opening.value, opening.margin) == ("../.x./..", 0, 1)
     with pytest.raises(ValueError, match="only 1 of 2 openings"):
         make(env, solver.judge(env), 2)
+
+
+@pytest.mark.slow
+def test_the_shipped_book_of_side_three_is_even_by_exact_values():
+    env = audamir_envs.make("stigmergy-v0", side=3, komi=4)
+    book, _, _ = openings.resolve(env, "book", 0)
+    table = solver.solve(3)
+    for opening in book.openings:
+        stones, komi, _ = table.read(env.from_text(opening.position))
+        assert (komi, table.margin_of(stones) - komi) in ((4, 1), (4, -1))
+        assert abs(opening.margin) == 1
+    states = book.states
+    assert len(set(book_making.fingerprints(env, states))) == len(book.openings)
