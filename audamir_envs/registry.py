@@ -155,12 +155,12 @@ def ids() -> tuple[str, ...]:
     return (*GAMES, *_OTHERS)
 
 
-def room(env_id: str, module: str) -> Any:
+def part(env_id: str, module: str) -> Any:
     """A module (``environment``, ``scripted``, ``maps``, ...) of a game; ``AGENTS`` is empty where a game has none.
 
     Raises: ValueError listing the ids; or naming what is wrong with a registered game, or that it has no such module.
     """
-    found = optional_room(env_id, module)
+    found = optional_part(env_id, module)
     if found is not None:
         return found
     if module == "scripted":
@@ -168,8 +168,8 @@ def room(env_id: str, module: str) -> Any:
     raise ValueError(f"{env_id} has no {module}")
 
 
-def optional_room(env_id: str, module: str) -> Any | None:
-    """``room``, or None where the game has no such module. Raises: ValueError listing the ids."""
+def optional_part(env_id: str, module: str) -> Any | None:
+    """``part``, or None where the game has no such module. Raises: ValueError listing the ids."""
     game = _known(env_id) if isinstance(env_id, str) else None
     if game is None:
         raise ValueError(f"unknown environment {env_id!r:.80}: use {', '.join(ids())}")
@@ -180,7 +180,7 @@ def optional_room(env_id: str, module: str) -> Any | None:
 
 def learning(env_id: str) -> Learning | None:
     """What a game says about learning it; None if nothing. Raises: ValueError listing the ids."""
-    module = optional_room(env_id, "learning")
+    module = optional_part(env_id, "learning")
     return None if module is None else module.LEARNING
 
 
@@ -193,7 +193,7 @@ def make(env_id: str | None = None, /, **options: Any) -> Environment:
 
 def environment_class(env_id: str) -> type[Environment]:
     """The class of an id, for its OPTIONS without making one. Raises: ValueError listing the ids."""
-    return room(env_id, "environment").ENVIRONMENT
+    return part(env_id, "environment").ENVIRONMENT
 
 
 def _known(env_id: str) -> _Game | None:

@@ -45,7 +45,7 @@ def test_a_registered_game_is_known_everywhere(way):
         module = getattr(audamir_envs, env_id.replace("-", "_"))
         assert module.env().unwrapped.game.id == module.raw_env().game.id == env_id
         assert registry.learning(env_id) is None
-        assert registry.optional_room(env_id, "solver") is None
+        assert registry.optional_part(env_id, "solver") is None
     assert env_id not in audamir_envs.ids()
     assert gymnasium_id(env_id) not in gymnasium.registry
     with pytest.raises(ValueError, match="unknown environment"):

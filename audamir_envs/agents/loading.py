@@ -20,7 +20,7 @@ from audamir_envs.agents.base import Agent, BatchAgent, RandomAgent
 from audamir_envs.agents.callable import from_callable
 from audamir_envs.agents.ugi import from_ugi
 from audamir_envs.core import Environment
-from audamir_envs.messages import quoted
+from audamir_envs.texts import quoted
 
 _FILE = ".safetensors"
 LEARNED = ("zero", "zero-policy")  # names of shipped policies in every game
@@ -244,11 +244,11 @@ def _value(text: str) -> Any:
 
 
 def _id_of(env_or_id: Environment | str) -> str:
-    return env_or_id.id if isinstance(env_or_id, Environment) else env_or_id  # room() refuses what is no id
+    return env_or_id.id if isinstance(env_or_id, Environment) else env_or_id  # part() refuses what is no id
 
 
 def _scripted(env_id: str) -> Mapping[str, Callable[..., Agent]]:
-    return registry.room(env_id, "scripted").AGENTS
+    return registry.part(env_id, "scripted").AGENTS
 
 
 def _shipped(env_id: str) -> tuple[str, ...]:

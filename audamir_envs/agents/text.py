@@ -11,7 +11,7 @@ import numpy as np
 from audamir_envs.agents.callable import rows_of
 from audamir_envs.agents.outside import OutsideAgent
 from audamir_envs.core import Environment, State
-from audamir_envs.registry import ids, optional_room
+from audamir_envs.registry import ids, optional_part
 
 _UNREADABLE = ("lost", "error")
 _LONGEST = 80  # letters of an answer that are repeated
@@ -106,7 +106,7 @@ def from_text(
 
 def ask(env: Environment, state: State) -> Question:
     """The decision of the seat to move in one unfinished game on the host, in words."""
-    words = optional_room(env.id, "words") if env.id in ids() else None
+    words = optional_part(env.id, "words") if env.id in ids() else None
     rules = words.rules(env.options) if words is not None else (type(env).__doc__ or env.id).strip()
     moves = np.flatnonzero(np.asarray(state.legal_action_mask))
     return Question(

@@ -27,7 +27,7 @@ from audamir_envs import streams
 from audamir_envs.agents.callable import rows_of
 from audamir_envs.agents.outside import OutsideAgent
 from audamir_envs.core import Environment, State
-from audamir_envs.messages import quoted
+from audamir_envs.texts import quoted
 
 PREFIX = "ugi:"
 _STARTS = 3  # failed starts in a row after which a match cannot go on

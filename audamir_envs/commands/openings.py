@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     from audamir_envs.arena import book_making
     from audamir_envs.arena.evaluation import versions
     from audamir_envs.commands.dataset import thinks
-    from audamir_envs.registry import optional_room
+    from audamir_envs.registry import optional_part
 
     common.check_writable(arguments.out)
     if not 0 <= arguments.bound <= 1:
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     env = common.make_environment(arguments)
     checksum = None
     if arguments.agent == "exact":
-        solver = optional_room(env.id, "solver")
+        solver = optional_part(env.id, "solver")
         if solver is None or not hasattr(solver, "judge"):
             raise ValueError(f"{env.id} has no solver that judges positions: name an agent")
         judge = solver.judge(env)

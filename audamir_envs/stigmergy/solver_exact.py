@@ -250,10 +250,11 @@ def solve(
 
 def check_side(side: object) -> None:
     """Raises: ValueError: a side that cannot be solved, with the reason."""
-    if whole_number(side) not in SIDES:
+    number = whole_number(side)
+    if number not in SIDES:
         reason = ""
-        if (whole_number(side) or 0) > SIDES[-1]:
-            cells = 3 * int(side) * (int(side) - 1) + 1
+        if number is not None and number > SIDES[-1]:
+            cells = 3 * number * (number - 1) + 1
             digits = math.floor((cells * math.log(3) - math.log(12)) / math.log(10))
             reason = f": {cells} cells have about 10^{digits} positions, far too many to solve"
         raise ValueError(f"side={quoted(side)} cannot be solved{reason}; use 2 or 3")

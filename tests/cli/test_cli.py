@@ -121,7 +121,13 @@ def test_evaluate_prints_and_writes_the_same(audamir, tmp_path):
     result = json.loads(path.read_text())
     assert result["options"] == {"players": 2, "goal": 5, "rounds": 6, "starter": 0, "loud": True}
     assert result["games"] == 6
-    assert result["settings"] == {"seed": 3, "opening_plies": 1, "max_plies": None, "mirrored": False}
+    assert result["settings"] == {
+        "seed": 3,
+        "opening_plies": 1,
+        "max_plies": None,
+        "mirrored": False,
+        "openings": "random:1",
+    }
     row = next(line.split() for line in out.splitlines() if line.startswith("strong"))
     assert row[1] == str(result["wins"]["strong"]) == "6"
     assert row[3] == "0"

@@ -69,11 +69,25 @@ def test_errors_do_not_repeat_what_is_long(env_id, made):
         ("a" * 100, "'" + "a" * 80 + "'... (100 characters)"),
         (list(range(1000)), "(1,000 elements)"),
         pytest.param(10**5000, "an integer of 16,610 bits", id="long integer"),
+        (b"x" * 1000, "b'" + "x" * 80 + "'... (1,000 bytes)"),
+        ("it's" * 10_000, '"' + "it's" * 20 + '"... (40,000 characters)'),
+        (np.zeros((1000, 1000)), "(1,000,000 elements)"),
+        ("\udcff" * 1000, "(1,000 characters)"),
     ],
 )
 def test_quoted(value, quoted):
-    assert quoted in texts.quoted(value)
-    assert len(texts.quoted(value)) < 120
+    text = texts.quoted(value)
+    assert quoted in text
+    assert len(text) < 600
+    assert "\n" not in text
+
+
+def test_quoted_whatever_its_repr_does():
+    class Broken:
+        def __repr__(self):
+            raise RuntimeError
+
+    assert texts.quoted(Broken()) == "<Broken>"
 
 
 @pytest.mark.parametrize("text", ["00", "+4", "04", "4_0", "٤", "-0", "1e3", "4.0", "", "9" * 10, " 4"])

@@ -12,7 +12,8 @@ from stigmergy.test_rules import random_game
 
 import audamir_envs
 from audamir_envs.drawing.scene import Circle, Text
-from audamir_envs.stigmergy import observation, rules, symmetry
+from audamir_envs.stigmergy import observation, rules
+from audamir_envs.symmetry import symmetries
 
 make = functools.partial(audamir_envs.make, "stigmergy-v0")
 MIDDLE = "x.o/.xo./o.x.x/..ox/x.. o -4 0 1"  # a position of side 3 with control on both sides
@@ -303,24 +304,19 @@ def test_observation_in_the_pie(pie):
     assert make(side=12, komi=-396).init(jax.random.key(0)).observation.max() == observation.HIGH
 
 
-@functools.partial(jax.jit, static_argnums=3)
-def transformed(mask, seen, which, side):
-    return symmetry.transform_actions(mask, which, side), symmetry.transform_observation(seen, which, side)
-
-
 @pytest.mark.parametrize("s", range(12))
 def test_symmetries(s):
     """The turned game is the game of the turned actions."""
     side = 4
     env = play.environment(side)
+    tables = symmetries(env)
     actions, *_ = random_game(side, np.random.default_rng(5))
-    turned = [int(symmetry.action_images(side, env.num_actions)[s, a]) for a in actions]
+    turned = [int(tables.actions[s, a]) for a in actions]
     found = play.replay(env, [actions, turned], [0, 0])
-    which = np.full(found["mask"].shape[0], s, np.int32)
     mask, seen = found["mask"], found["observation"]
-    actions, observation = transformed(mask[:, 0], seen[:, 0], which, side)
-    assert np.array_equal(actions, mask[:, 1])
-    assert np.array_equal(observation, seen[:, 1])
+    places = seen.reshape(*seen.shape[:2], -1, seen.shape[-1])
+    assert np.array_equal(mask[:, 0][:, tables.sources[s]], mask[:, 1])
+    assert np.array_equal(places[:, 0][:, tables.grid[s]], places[:, 1])
     assert np.array_equal(found["score"][:, 0], found["score"][:, 1])
 
 

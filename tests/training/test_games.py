@@ -12,6 +12,7 @@ import audamir_envs
 from audamir_envs.colony import learning as colony
 from audamir_envs.sampling import sample_legal
 from audamir_envs.stigmergy import learning as stigmergy
+from audamir_envs.symmetry import symmetries
 
 
 @functools.cache
@@ -111,7 +112,7 @@ def test_symmetries_turn_games_into_games(env_id: str, layouts: str) -> None:
     (variant,) = games.variants(env_id, layouts)
     options = {"board": "61"} if env_id == "colony-v0" else {"side": 3, "komi": 0}
     env = audamir_envs.make(env_id, **options)
-    table = games.symmetry(variant.env)
+    table = symmetries(variant.env)
     step, init, ownership = jax.jit(env.step), jax.jit(env.init), jax.jit(games.ownership(variant.env))
     sample = jax.jit(lambda number, state: sample_legal(jax.random.key(number), state))
     for symmetry in (1, 4, 7, 11):

@@ -21,6 +21,7 @@ from audamir_envs.learned.networks import HexConfig, bind, init_parameters, make
 from audamir_envs.learned.search import SearchConfig
 from audamir_envs.learned.zero import Zero
 from audamir_envs.learning import Variant
+from audamir_envs.symmetry import symmetries
 from audamir_training import evaluation, games, learning, pools, replay, selfplay
 from audamir_training.devices import AXIS
 from audamir_training.display import figure
@@ -55,7 +56,7 @@ class AlphaZero:
         for variant in self.variants:
             games.check_environment(variant.env)
         self.network = make_network(self.config)
-        self.tables = [games.symmetry(variant.env) for variant in self.variants]
+        self.tables = [symmetries(variant.env) for variant in self.variants]
         self.play_settings = _play_settings(settings)
         self.level = make_agent(settings.env, settings.level) if self.play_settings.against else None
         self.optimiser = learning.make_optimiser(settings)
@@ -351,7 +352,7 @@ def _play_settings(settings: AlphaZeroSettings) -> selfplay.PlaySettings:
 def _check(settings: AlphaZeroSettings, devices: int) -> None:
     """Raises: ValueError naming what must divide what, or what a number and a level may be."""
     check_numbers(settings)
-    scripted = registry.room(settings.env, "scripted").AGENTS
+    scripted = registry.part(settings.env, "scripted").AGENTS
     usual = type(settings)(env=settings.env).level  # which not every game has
     if settings.level not in scripted and (settings.level_share or settings.level != usual):
         raise ValueError(f"level={settings.level!r} is not valid: use {', '.join(scripted)}")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from audamir_envs import registry
 from audamir_envs.core import Array, Environment
@@ -18,16 +16,6 @@ from audamir_envs.learning import HexInterface, Learning, Variant
 
 if TYPE_CHECKING:
     from audamir_envs.learned.networks import HexConfig
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Symmetry:
-    """The symmetries of a variant's games, S of them, NumPy; gather by the first three, look actions up in the last."""
-
-    grid: np.ndarray  # int32 [S, width * width]: the place that moves here
-    cells: np.ndarray  # int32 [S, cells]: the cell that moves here
-    sources: np.ndarray  # int32 [S, actions]: the action that moves here
-    actions: np.ndarray  # int32 [S, actions]: where an action goes
 
 
 def learning_of(env_id: str) -> Learning:
@@ -94,23 +82,6 @@ def ownership(env: Environment) -> Callable[[Any], Array]:
     own = learning_of(env.id).ownership
     cells = board_of(env).size
     return own or (lambda position: jnp.zeros(cells, jnp.int8))
-
-
-def symmetry(env: Environment) -> Symmetry:
-    """The tables of an environment that has a ``HexInterface``."""
-    found, chosen, board = interface(env.id), list(learning_of(env.id).symmetries), board_of(env)
-    kind_images = found.kind_images
-    assert kind_images is not None  # it was filled in
-    actions = np.tile(np.arange(env.num_actions, dtype=np.int32), (12, 1))
-    images = board.symmetries[:, :, None] * found.kinds + kind_images[:, None, :]
-    actions[:, : board.size * found.kinds] = images.reshape(12, -1)
-    actions = actions[chosen]
-    return Symmetry(
-        grid=np.argsort(board.grid_symmetries()[chosen], axis=1).astype(np.int32),
-        cells=np.argsort(board.symmetries[chosen], axis=1).astype(np.int32),
-        sources=np.argsort(actions, axis=1).astype(np.int32),
-        actions=actions,
-    )
 
 
 def check_environment(env: Environment) -> None:

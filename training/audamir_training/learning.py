@@ -13,9 +13,9 @@ import optax
 
 from audamir_envs.core import Array, Pytree
 from audamir_envs.learning import Variant
+from audamir_envs.symmetry import Symmetry
 from audamir_training import losses, replay
 from audamir_training.devices import AXIS
-from audamir_training.games import Symmetry
 from audamir_training.settings import AlphaZeroSettings
 
 

@@ -12,7 +12,7 @@ from audamir_envs.core import Array, Pytree
 from audamir_envs.learned.networks import HexNetwork
 from audamir_envs.learned.search import mask_logits
 from audamir_envs.learning import Variant
-from audamir_training.games import Symmetry
+from audamir_envs.symmetry import Symmetry
 from audamir_training.replay import Replay
 
 

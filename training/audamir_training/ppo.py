@@ -306,7 +306,7 @@ class PPO:
 
 def _level(env_id: str, name: str) -> Any:
     """A scripted level by name. Raises: ValueError."""
-    scripted = registry.room(env_id, "scripted").AGENTS
+    scripted = registry.part(env_id, "scripted").AGENTS
     if name not in scripted:
         raise ValueError(f"levels: {name!r} is not valid: use {', '.join(scripted)}")
     return make_agent(env_id, name)

@@ -76,7 +76,7 @@ def preset(env_id: str, name: str, algorithm: str | None = None) -> tuple[Any, R
 
 def _only_levels_of(env_id: str, settings: dict[str, str]) -> dict[str, str]:
     """Levels by commas, without those that a game has not."""
-    known = {"random", *registry.room(env_id, "scripted").AGENTS}
+    known = {"random", *registry.part(env_id, "scripted").AGENTS}
     return {
         name: ",".join(level for level in levels.split(",") if level.partition("@")[0] in known)
         for name, levels in settings.items()

@@ -16,6 +16,7 @@ import pytest
 from audamir_envs.agents.loading import make_agent
 from audamir_envs.learning import HexInterface
 from audamir_envs.sampling import sample_legal
+from audamir_envs.symmetry import symmetries
 from audamir_training import games, presets
 from audamir_training.algorithms import build, settings_class
 
@@ -95,7 +96,7 @@ class Learned:
             pytest.skip("the game is played on no hexagonal board")
         env = variant.env
         games.check_environment(env)
-        tables, ownership = games.symmetry(env), jax.jit(games.ownership(env))
+        tables, ownership = symmetries(env), jax.jit(games.ownership(env))
         step = jax.jit(env.step)
         sample = jax.jit(lambda number, state: sample_legal(jax.random.key(number), state))
         start = jax.jit(lambda key: env.state_of(games.start_of(variant, key)))(jax.random.key(0))
