@@ -109,7 +109,7 @@ def _guarded(run: Callable[[], int | None], interrupts: streams.Interrupts | Non
             return INTERRUPTED
         if os.environ.get("AUDAMIR_TRACEBACK") == "1":
             raise
-        streams.say(f"audamir: error: {_message(error)}")
+        streams.say(f"audamir: error: {message_of(error)}")
         return BAD_INPUT if _expected(error) else FAILURE
 
 
@@ -117,8 +117,8 @@ def _expected(error: Exception) -> bool:
     return isinstance(error, (ValueError, OSError, ModuleNotFoundError))
 
 
-def _message(error: Exception) -> str:
-    """One line."""
+def message_of(error: Exception) -> str:
+    """What a command says of an error, in one line."""
     text = " ".join(str(error)[: 2 * _MOST].split()) or type(error).__name__
     if isinstance(error, OSError) and error.strerror:  # without the number in Python's own text
         text = f"{os.fspath(error.filename)}: {error.strerror}" if error.filename else error.strerror

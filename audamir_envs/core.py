@@ -31,15 +31,22 @@ class Pytree:
 
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(frozen=True, eq=False)(cls)
-        if (
-            "flax" in sys.modules
-        ):  # whose checkpoints then hold it as they hold flax's own; importing it here takes long
-            _register_with_flax(cls)
+        _PYTREES.append(cls)
         jax.tree_util.register_dataclass(cls, [field.name for field in dataclasses.fields(cls)], [])  # type: ignore[arg-type]
 
     def replace(self, **changes: Any) -> Self:
         """A copy with the named fields replaced."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+_PYTREES: list[type[Pytree]] = []  # that flax does not know yet
+
+
+def _tell_flax() -> None:
+    """Makes flax's checkpoints hold our trees as they hold its own, once flax is there: importing it takes long."""
+    if "flax" in sys.modules:
+        while _PYTREES:
+            _register_with_flax(_PYTREES.pop())
 
 
 def _register_with_flax(cls: type[Pytree]) -> None:
@@ -162,6 +169,7 @@ class Environment(abc.ABC):
     """Of what chance decides in a step, as ``chance_of`` gives it; None: a stochastic game that does not say."""
 
     def __init__(self, /, **options: Any) -> None:
+        _tell_flax()
         unknown = [name for name in options if name not in self.OPTIONS]
         if unknown:
             raise ValueError(f"{self.id} has no option {quoted(unknown[0])}: its options are {', '.join(self.OPTIONS)}")

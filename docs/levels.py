@@ -24,6 +24,7 @@ import audamir_envs
 from audamir_envs import arena, files
 from audamir_envs.agents.base import Agent, RandomAgent
 from audamir_envs.agents.loading import load_agent_text, parse_agent
+from audamir_envs.cli import message_of
 from audamir_envs.commands.common import check_writable, progress_bar, whole
 from audamir_envs.core import Environment
 from audamir_envs.learned.checkpoints import read_level
@@ -252,7 +253,7 @@ def main(words: Sequence[str] | None = None) -> None:
         arguments.run(arguments)
     except (ValueError, OSError, ModuleNotFoundError) as error:
         needs = '; pip install ".[train]"' if isinstance(error, ModuleNotFoundError) else ""
-        print(f"levels.py: {error}{needs}", file=sys.stderr)
+        print(f"levels.py: {message_of(error)}{needs}", file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:  # matches that ended are stored
         raise SystemExit(130) from None

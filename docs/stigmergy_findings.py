@@ -24,6 +24,7 @@ from audamir_envs import files
 from audamir_envs.agents.base import Agent
 from audamir_envs.agents.loading import make_agent
 from audamir_envs.arena.evaluation import versions
+from audamir_envs.cli import message_of
 from audamir_envs.learned import shipped
 from audamir_envs.learned.checkpoints import load_agent, read_level
 from audamir_envs.learned.zero import Zero
@@ -270,7 +271,7 @@ def run(arguments: list[str] | None = None) -> None:
             for line in MEASURES[chosen.part](chosen, store):
                 print(f"[{time.perf_counter() - began:6.0f} s] {line}", flush=True)
     except (ValueError, OSError) as error:
-        command.error(str(error))
+        command.error(message_of(error))
     except KeyboardInterrupt:  # what was measured is stored
         raise SystemExit(130) from None
 

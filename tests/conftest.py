@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -24,6 +25,8 @@ def pytest_configure(config: pytest.Config) -> None:
     XLA reads its flags at the first use of a device, which comes later. Tests whose programs run for long ask for what
     users get, by ``compiler_options=FULL`` of ``effort``; with ``-m slow`` or ``-m ""`` all programs get it.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background: programs under test inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if all(word in config.option.markexpr for word in ("not slow", "not frameworks")):
         os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
     if "AUDAMIR_CACHE" not in os.environ:  # the workers and the programs that tests start inherit it

@@ -2,7 +2,7 @@
 
     from audamir_envs.bridges import gymnax
 
-    env, params = gymnax.make("colony-v0", opponent="normal")
+    env, params = gymnax.make(env_id, opponent="normal")
     observation, state = env.reset(key, params)
     observation, state, reward, terminated, truncated, info = env.step(key, state, action, params)
 

@@ -2,7 +2,7 @@
 
     from audamir_envs.bridges import jaxmarl
 
-    env = jaxmarl.make("stigmergy-v0", side=4)
+    env = jaxmarl.make(env_id, side=4)
     observations, state = env.reset(key)
     observations, state, rewards, dones, infos = env.step(key, state, actions)
 

@@ -2,7 +2,7 @@
 
     from audamir_envs.bridges.stable_baselines3 import make_vec_env
 
-    lanes = make_vec_env("colony-v0", 64, opponent="weak", seed=0)
+    lanes = make_vec_env(env_id, 64, opponent="weak", seed=0)
     model = MaskablePPO("MlpPolicy", lanes).learn(100_000)
 
 Stable-Baselines3's own ``make_vec_env`` makes one environment a lane and calls each by itself.

@@ -17,7 +17,7 @@ from audamir_envs import __version__, registry
 from audamir_envs.commands import common
 from audamir_envs.files import write_text
 
-EXAMPLE = "audamir analyze colony-v0 --agent zero:simulations=256 --svg thoughts.svg"
+EXAMPLE = "audamir analyze {env} --agent zero:simulations=256 --svg thoughts.svg"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

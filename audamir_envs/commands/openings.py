@@ -7,7 +7,7 @@ import sys
 
 from audamir_envs.commands import common
 
-EXAMPLE = "audamir openings colony-v0 --agent zero:simulations=128 --count 50 --out colony.openings.jsonl"
+EXAMPLE = "audamir openings {env} --agent zero:simulations=128 --count 50 --out openings.jsonl"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from audamir_envs.agents.base import Agent
     from audamir_envs.core import Environment, State
 
-EXAMPLE = "audamir ugi colony-v0 strong -o board=61"
+EXAMPLE = "audamir ugi {env} strong -o board=61"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,9 +6,13 @@ from audamir_envs.benchmark import timing
 def test_every_program_runs_warm_and_in_balanced_order():
     calls = []
     programs = {name: (lambda name=name: calls.append(name), 10) for name in "abc"}
-    timings = timing.time_in_turns(programs, 2)
-    assert "".join(calls) == "abc" + "abc" + "cba"
-    assert all(len(t.seconds) == 2 and t.units == 10 for t in timings.values())
+    timings = timing.time_in_turns(programs, 8)
+    turns = ["".join(calls[first : first + 3]) for first in range(0, len(calls), 3)]
+    assert turns[0] == "abc"
+    assert all(sorted(turn) == ["a", "b", "c"] for turn in turns)
+    assert len(turns) == 9
+    assert len(set(turns[1:])) > 2
+    assert all(len(t.seconds) == 8 and t.units == 10 for t in timings.values())
 
 
 def test_rate_spread_and_ratio():

@@ -286,7 +286,7 @@ def test_work_that_is_done_is_not_done_again(findings, level, positions, tmp_pat
     ("arguments", "message"),
     [
         (["komi", "--level", "nowhere.safetensors"], "there is no file 'nowhere.safetensors'"),
-        (["komi", "--sides", "2", "--guess", "3"], "komi=3 is not valid on side 2"),
+        (["komi", "--sides", "2", "--guess", "3"], "komi=3 is not valid: use"),
         (["komi", "--sides", "2", "--simulations", "0"], "simulations=0 is not valid"),
         (["komi", "--sides", "2", "--noise", "-1"], "noise=-1.0 is not valid"),
         (["komi", "--sides", "2", "--games", "0"], "games must be a whole number from 1"),

@@ -189,7 +189,7 @@ def test_passes_no_win_away(name):
 class Narrow(scripted.ScriptedAgent):
     """A search small enough to compile in a moment."""
 
-    settings = scripted.Strong.settings._replace(widths=(3,), slips=100)
+    settings = scripted.Strong.settings._replace(widths=(3, 2), slips=100)
 
 
 def test_choices_do_not_depend_on_the_batch():

@@ -176,7 +176,8 @@ def test_bad_input_is_one_line(capsys, tmp_path, monkeypatch) -> None:
     assert "none.safetensors does not exist" in refused(capsys, "tables", "colony-v0", "--level", missing)
     unwritable = str(tmp_path / "file" / "results.json")
     (tmp_path / "file").write_text("")
-    assert "cannot write" in refused(capsys, "play", "colony-v0", "--json", unwritable)
+    said = refused(capsys, "play", "colony-v0", "--json", unwritable)
+    assert said == f"levels.py: {unwritable}: {tmp_path / 'file'} is no folder"
     monkeypatch.setattr(levels, "LEVELS", tmp_path)
     assert "no level ships with colony-v0: name one by --level" in refused(capsys, "card", "colony-v0")
 
