@@ -65,7 +65,9 @@ def varying_like(tree: Any, data: Any) -> Any:
         missing = tuple(axes - _varying_axes(leaf))
         if not missing:
             return leaf
-        return jax.lax.pcast(leaf, missing, to="varying") if hasattr(jax.lax, "pcast") else jax.lax.pvary(leaf, missing)
+        if hasattr(jax.lax, "pcast"):
+            return jax.lax.pcast(leaf, missing, to="varying")
+        return jax.lax.pvary(leaf, missing)  # type: ignore[attr-defined] - of jax before pcast
 
     return jax.tree.map(cast, tree) if axes else tree
 

@@ -45,24 +45,24 @@ def require_fields(text: str, names: tuple[str, ...], given: Any) -> list[str]:
     return fields
 
 
-def quoted(value: Any) -> str:
-    """The value as an error shows it: its ``repr``, cut to 80 characters with the length of what was given."""
-    if isinstance(value, (str, bytes)) and len(value) > _MOST:
+def quoted(value: Any, most: int = _MOST) -> str:
+    """The value as an error shows it: its ``repr``, cut to ``most`` characters with the length of what was given."""
+    if isinstance(value, (str, bytes)) and len(value) > most:
         unit = "bytes" if isinstance(value, bytes) else "characters"
-        return f"{value[:_MOST]!r}... ({len(value):,} {unit})"
-    if isinstance(value, int) and value.bit_length() > 4 * _MOST:  # Python refuses to write out the largest
+        return f"{value[:most]!r}... ({len(value):,} {unit})"
+    if isinstance(value, int) and value.bit_length() > 4 * most:  # Python refuses to write out the largest
         return f"an integer of {value.bit_length():,} bits"
     try:
         text = _SHORT.repr(value) if isinstance(value, (list, tuple, dict)) else repr(value)
     except Exception:  # an object whose own repr fails
         return f"<{type(value).__name__}>"
     text = text.replace("\n", " ")  # an error is one line
-    if len(text) <= _MOST:
+    if len(text) <= most:
         return text
     elements = getattr(value, "size", None) if hasattr(value, "shape") else None
     if isinstance(value, Sized) and elements is None:
         elements = len(value)
-    return f"{text[:_MOST]}..." + ("" if elements is None else f" ({elements:,} elements)")
+    return f"{text[:most]}..." + ("" if elements is None else f" ({elements:,} elements)")
 
 
 _SHORT = reprlib.Repr()  # of containers, whose whole repr may take long

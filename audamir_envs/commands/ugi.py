@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from audamir_envs.commands import common
 
@@ -109,7 +109,7 @@ class Session:
             # Where lots decide who moves first, it is player_0, so that player 1 of the protocol is one player always.
             starts = (init(jax.random.fold_in(self.key, lot)) for lot in range(64))
             self._initial = next(state for state in starts if int(state.current_player) == 0)
-        return self._initial
+        return cast("State", self._initial)
 
     def _after(self, state: State, action: int) -> State:
         import jax

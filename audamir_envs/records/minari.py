@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from audamir_envs.core import Environment
@@ -44,7 +45,7 @@ def write(games: Iterable[Game], dataset_id: str, *, seat: int = 0) -> Any:
     if known is None or not episodes:
         raise ValueError(f"there are no games to make a dataset of in which player_{seat} moves")
     box = gymnasium.spaces.Box(known.observation_low, known.observation_high, known.observation_shape, np.float32)
-    return minari.create_dataset_from_buffers(
+    return minari.create_dataset_from_buffers(  # type: ignore[attr-defined]
         dataset_id,
         episodes,
         observation_space=box,
@@ -55,7 +56,7 @@ def write(games: Iterable[Game], dataset_id: str, *, seat: int = 0) -> Any:
 
 
 def _episodes(env: Environment, group: list[Game], seat: int) -> list[Any]:
-    from minari.data_collector import EpisodeBuffer
+    from minari.data_collector import EpisodeBuffer  # type: ignore[import-not-found]
 
     for game in group:
         check_moves(env, game)
@@ -65,7 +66,7 @@ def _episodes(env: Environment, group: list[Game], seat: int) -> list[Any]:
         return []
     codes = np.concatenate([codes for codes, _ in parts])
     seen = jax.tree.map(lambda *chunks: np.concatenate(chunks), *(seen for _, seen in parts))
-    last = np.asarray(jax.vmap(lambda game: env.observe_game(game, np.int32(seat)))(replayer.states.game))
+    last = np.asarray(jax.vmap(lambda game: env.observe_game(game, jnp.int32(seat)))(replayer.states.game))
     ended = np.asarray(replayer.states.terminated)
     episodes = []
     for lane, game in enumerate(group):
