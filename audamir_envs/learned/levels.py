@@ -62,7 +62,7 @@ class LearnedAgent(BatchAgent):
     @classmethod
     def with_settings(cls, env_id: str, network: Any, parameters: Any, settings: Any) -> Self:
         """The agent that plays by settings, an object of ``cls.Settings``."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{cls.__name__} must define with_settings")
 
     def act(self, state: State, key: Array) -> Array:
         """int32 []: a legal action. Consumes key. Raises: ValueError for states of another game or shape."""
