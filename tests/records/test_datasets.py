@@ -101,8 +101,10 @@ def test_what_the_record_holds_of_thoughts(played):
         list(datasets.columns([wrong]))
 
 
-@pytest.mark.parametrize("kind", ["npz", "parquet"])
+@pytest.mark.parametrize("kind", ["npz", pytest.param("parquet", marks=pytest.mark.frameworks)])
 def test_shards(played, rows, tmp_path, kind):
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
     _, _, record = played
     told = []
     made = datasets.write(record.games, tmp_path / "d", kind=kind, rows=50, progress=told.append)
