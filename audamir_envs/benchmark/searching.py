@@ -10,10 +10,10 @@ import jax.numpy as jnp
 
 from audamir_envs.benchmark.rollouts import benchmarks
 from audamir_envs.core import Array, Environment
-from audamir_envs.hexboard import hexboard
 from audamir_envs.learned.networks import HexConfig, bind, init_parameters, make_network
 from audamir_envs.learned.search import SearchConfig, search
-from audamir_envs.registry import make
+from audamir_envs.learning import HexInterface
+from audamir_envs.registry import learning, make
 
 BATCH = 64
 SIMULATIONS = 32
@@ -39,17 +39,17 @@ def programs(batch: int = BATCH) -> dict[str, tuple[Callable[[], object], int]]:
     table: dict[str, tuple[Callable[[], object], int]] = {}
     for env_id, (with_search, alone) in pairs().items():
         env = make(env_id, **_games()[env_id])
-        evaluate = bind(*_network(env), env.num_actions)
+        evaluate = bind(*_network(env_id, env), env.num_actions)
         table[with_search] = (_searching(env, evaluate, batch), batch)
         table[alone] = (_evaluating(env, evaluate, batch), batch)
     return table
 
 
-def _network(env: Environment) -> tuple[Any, Any]:
-    planes = env.observation_shape[-1]
-    kinds = (env.num_actions - 1) // hexboard((env.observation_shape[0] + 1) // 2).size
-    scales = (1.0 / env.observation_high,) * planes
-    network = make_network(HexConfig(planes, kinds, tuple(range(planes)), scales, CHANNELS, BLOCKS))
+def _network(env_id: str, env: Environment) -> tuple[Any, Any]:
+    said = learning(env_id)
+    if said is None or not isinstance(said.network, HexInterface):
+        raise ValueError(f"{env_id} is searched in the benchmark but names no network of hexagonal boards")
+    network = make_network(HexConfig.of(said.network, CHANNELS, BLOCKS))
     return network, init_parameters(network, env.observation_shape, env.num_actions, jax.random.key(0))
 
 
