@@ -1,15 +1,18 @@
 """Every test runs under strict dtype promotion, without implicit rank promotion, on two CPU devices."""
 
+import mmap
 import os
 import shutil
 import signal
 import tempfile
+from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 import jax
+import jaxlib
 import pytest
 
 from audamir_envs import compilation
@@ -25,14 +28,33 @@ def pytest_configure(config: pytest.Config) -> None:
     XLA reads its flags at the first use of a device, which comes later. Tests whose programs run for long ask for what
     users get, by ``compiler_options=FULL`` of ``effort``; with ``-m slow`` or ``-m ""`` all programs get it.
     """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background: programs under test inherit it
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # As in a shell's background or under nohup: programs under test would inherit it.
+    for name, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(name) is signal.SIG_IGN:
+            signal.signal(name, handler)
     if all(word in config.option.markexpr for word in ("not slow", "not frameworks")):
-        os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
+        os.environ["XLA_FLAGS"] += _quick_compilation()
     if "AUDAMIR_CACHE" not in os.environ:  # the workers and the programs that tests start inherit it
         _OWN.append(tempfile.mkdtemp(prefix="audamir-tests-"))
         os.environ["AUDAMIR_CACHE"] = _OWN[0]
     compilation.enable_compilation_cache()  # what one worker has compiled the others need not
+
+
+def _quick_compilation() -> str:
+    """The flags that shorten compiling most (measured: to a half), of those that the installed XLA knows.
+
+    One that it does not know would end the process, and they come and go with its versions.
+    """
+    wanted = {
+        "xla_backend_optimization_level": 0,
+        "xla_cpu_use_fusion_emitters": "false",  # their own compiler takes as long as all the rest
+        "xla_cpu_parallel_codegen_split_count": 1,
+    }
+    known = set()
+    for library in Path(jaxlib.__file__).parent.glob("*.so"):
+        with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            known |= {flag for flag in wanted if text.find(flag.encode()) >= 0}
+    return "".join(f" --{flag}={wanted[flag]}" for flag in wanted if flag in known)
 
 
 def pytest_unconfigure() -> None:
