@@ -394,7 +394,7 @@ class Environment(abc.ABC):
         penalty = jnp.where(offender, jnp.float32(-1), jnp.float32(1 / (self.num_players - 1)))
         rewards = jnp.where(offence, penalty, outcome.rewards)
         rewards = jnp.where((terminated | truncated) & ~over, rewards, jnp.float32(0))
-        return self._complete(
+        return self._state_with(
             game, terminated, truncated, rewards, illegal, state._step_count + goes_on.astype(jnp.int32)
         )
 
@@ -412,7 +412,7 @@ class Environment(abc.ABC):
     def state_of(self, game: Any, step_count: Any = 0) -> State:
         """The state of a position (as read from text, say), with nothing illegal behind it and zero rewards."""
         outcome = self.outcome(game)
-        return self._complete(
+        return self._state_with(
             game,
             outcome.terminated,
             outcome.truncated,
@@ -447,7 +447,7 @@ class Environment(abc.ABC):
             env = self
         return _reader(env)(game, step_count)
 
-    def _complete(
+    def _state_with(
         self, game: Any, terminated: Array, truncated: Array, rewards: Array, illegal: Array, step_count: Array
     ) -> State:
         player = self.mover(game)

@@ -287,8 +287,8 @@ class TileNetwork(nn.Module):
         # Two layers rather than one on both inputs: the features need no gradient.
         said = nn.Dense(size, kernel_init=_SMALL, name="pair")(tiles)
         said = said + nn.Dense(size, kernel_init=_SMALL, use_bias=False, name="pair_features")(inputs.tiles)
-        source, target, worth = jnp.split(said, (pairs, 2 * pairs), axis=-1)
-        of_target, of_source, of_answer = jnp.moveaxis(worth, -1, 0)
+        source, target, weights = jnp.split(said, (pairs, 2 * pairs), axis=-1)
+        of_target, of_source, of_answer = jnp.moveaxis(weights, -1, 0)
         eagerness = self.param("eagerness", nn.initializers.constant(3.0), (), jnp.float32)
         odds = jnp.asarray(dice.odds(), jnp.float32)
         wins = jnp.einsum("bic,bjc->bij", inputs.dice @ odds, inputs.dice)

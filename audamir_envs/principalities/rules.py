@@ -198,25 +198,25 @@ def end_turn(position: Position, placed: Array) -> Position:
 # Chance.
 
 
-def place(room: Array, count: Array, words: Array, key: Array) -> Array:
+def place(capacity: Array, count: Array, words: Array, key: Array) -> Array:
     """int32 [T]: how many of count dice fall on each tile, one by one uniformly on the tiles that still have room.
 
     Several dice are drawn at once among the tiles with room; one that falls on a tile filled meanwhile is drawn again
     in the next pass, which is the same as never drawing such a tile. Consumes words, and key if they do not suffice.
 
-    Args: room: int32 [T], dice that each tile can take; count: int32 []; what finds no room is not placed; words:
+    Args: capacity: int32 [T], dice that each tile can take; count: int32 []; what finds no room is not placed; words:
     uint32 [DRAWS], uniform; key may be the one that they were drawn from.
     """
     number = jnp.arange(DRAWS, dtype=jnp.int32)
 
-    def one_pass(room: Array, count: Array, words: Array) -> tuple[Array, Array]:
-        free = room > jnp.int32(0)
+    def one_pass(capacity: Array, count: Array, words: Array) -> tuple[Array, Array]:
+        free = capacity > jnp.int32(0)
         rank = count_before(free)
         drawn = _below(words, jnp.sum(free, dtype=jnp.int32)).astype(jnp.int32)
         drawn = jnp.where(number < count, drawn, jnp.int32(-1))
         hits = jnp.sum((rank[None] == drawn[:, None]) & free[None], axis=0, dtype=jnp.int32)
-        placed = jnp.minimum(hits, room)
-        return room - placed, count - jnp.sum(placed, dtype=jnp.int32)
+        placed = jnp.minimum(hits, capacity)
+        return capacity - placed, count - jnp.sum(placed, dtype=jnp.int32)
 
     def unfinished(carry: tuple[Array, Array, Array]) -> Array:
         _, left, count = carry
@@ -227,8 +227,8 @@ def place(room: Array, count: Array, words: Array, key: Array) -> Array:
         more = jax.random.bits(jax.random.fold_in(key, index), (DRAWS,), jnp.uint32)
         return index + jnp.int32(1), *one_pass(left, count, more)
 
-    _, left, _ = jax.lax.while_loop(unfinished, again, (jnp.int32(0), *one_pass(room, count, words)))
-    return room - left
+    _, left, _ = jax.lax.while_loop(unfinished, again, (jnp.int32(0), *one_pass(capacity, count, words)))
+    return capacity - left
 
 
 def _below(words: Array, limit: Array) -> Array:
@@ -238,7 +238,7 @@ def _below(words: Array, limit: Array) -> Array:
     return ((words >> half) * limit + (((words & jnp.uint32(0xFFFF)) * limit) >> half)) >> half
 
 
-def room_of(position: Position, seat: Array) -> Array:
+def capacity_of(position: Position, seat: Array) -> Array:
     """int32 [T]: the dice that each tile of a seat (int32 []) can still take."""
     own = position.owner == seat.astype(jnp.int8)
     return jnp.where(own, jnp.int32(MOST) - position.dice.astype(jnp.int32), jnp.int32(0))
@@ -261,7 +261,7 @@ def draw(position: Position, action: Array, key: Array) -> Array:
     defending = dicing.roll(words[1], position.dice[target].astype(jnp.int32))
     rolls = jnp.where(fights, jnp.stack([attacking, defending]), jnp.int32(0))
     falling = jnp.where(ends, income(position), jnp.int32(0))
-    placed = place(room_of(position, position.player), falling, words, key)
+    placed = place(capacity_of(position, position.player), falling, words, key)
     return jnp.concatenate([rolls, placed]).astype(jnp.uint8)
 
 
@@ -280,11 +280,11 @@ def possible(position: Position, action: Array, chance: Array) -> Array:
     fights, ends, source, target = _parts(action, position.owner.shape[0])
     rolls, placed = chance[:2].astype(jnp.int32), chance[2:].astype(jnp.int32)
     thrown = jnp.where(fights, position.dice[jnp.stack([source, target])].astype(jnp.int32), jnp.int32(0))
-    room = jnp.where(ends, room_of(position, position.player), jnp.int32(0))
-    falling = jnp.minimum(income(position), jnp.sum(room, dtype=jnp.int32))
+    capacity = jnp.where(ends, capacity_of(position, position.player), jnp.int32(0))
+    falling = jnp.minimum(income(position), jnp.sum(capacity, dtype=jnp.int32))
     return (
         jnp.all((rolls >= thrown) & (rolls <= jnp.int32(6) * thrown))
-        & jnp.all(placed <= room)
+        & jnp.all(placed <= capacity)
         & (jnp.sum(placed, dtype=jnp.int32) == falling)
     )
 
@@ -319,9 +319,9 @@ def deal(key: Array, players: int, tiles: int) -> tuple[Array, Array]:
     own = owner[None] == seats[:, None]
     more = jnp.asarray([round(2.1 * count) for count in range(tiles + 1)], jnp.int32)
     count = more[jnp.sum(own, axis=1, dtype=jnp.int32)]
-    room = jnp.where(own, jnp.int32(MOST - 1), jnp.int32(0))
+    capacity = jnp.where(own, jnp.int32(MOST - 1), jnp.int32(0))
     keys = jax.vmap(lambda seat: jax.random.fold_in(key, seat))(seats)
-    placed = jax.vmap(place)(room, count, dice_words.reshape(players, DRAWS), keys)
+    placed = jax.vmap(place)(capacity, count, dice_words.reshape(players, DRAWS), keys)
     return owner.astype(jnp.int8), (jnp.int32(1) + jnp.sum(placed, axis=0, dtype=jnp.int32)).astype(jnp.int8)
 
 

@@ -92,10 +92,10 @@ def features(position: Position, owner: Array, dice: Array, group: Array, threat
 
     # The reinforcement, spread evenly over the tiles that have room.
     count = dice.astype(jnp.float32)
-    room = jnp.where(mine, jnp.float32(rules.MOST) - count, jnp.float32(0))
+    capacity = jnp.where(mine, jnp.float32(rules.MOST) - count, jnp.float32(0))
     coming = largest[me] + reserve[me]
-    placed = jnp.minimum(coming, jnp.sum(room))
-    each = placed / jnp.maximum(jnp.sum(room > jnp.float32(0), dtype=jnp.int32), jnp.int32(1)).astype(jnp.float32)
+    placed = jnp.minimum(coming, jnp.sum(capacity))
+    each = placed / jnp.maximum(jnp.sum(capacity > jnp.float32(0), dtype=jnp.int32), jnp.int32(1)).astype(jnp.float32)
     count = jnp.where(mine, jnp.minimum(count + each, jnp.float32(rules.MOST)), jnp.float32(0))
     risk = jnp.where(mine, _odds_between(threats, count), jnp.float32(0))
 

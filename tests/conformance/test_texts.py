@@ -107,7 +107,7 @@ def test_texts_of_many_options_share_a_program():
     from audamir_envs import core
 
     core._reader.cache_clear()
-    for turns in range(20, 40):
+    for turns in range(20, 24):
         env = audamir_envs.make("colony-v0", max_turns=turns)
         assert int(env.from_text(text).game.max_turns) == turns
     assert core._reader.cache_info().currsize == 1

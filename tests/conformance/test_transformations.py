@@ -38,7 +38,9 @@ def test_every_game_is_tried():
     assert set(CASES) == set(audamir_envs.ids())
 
 
-@pytest.mark.parametrize("env_id", CASES)
+@pytest.mark.parametrize(
+    "env_id", [pytest.param(env_id, marks=[pytest.mark.slow] * (env_id != "stigmergy-v0")) for env_id in CASES]
+)
 def test_a_vmapped_cond_chooses_for_each_lane(env_id):
     env = made(env_id)
     automatic = audamir_envs.auto_reset(env)

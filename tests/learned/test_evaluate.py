@@ -137,6 +137,7 @@ def read_exact(env) -> tuple:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *states), np.array(margins)
 
 
+@pytest.mark.slow
 def test_values_of_side_3_agree_with_the_exact_ones() -> None:
     env = audamir_envs.make("stigmergy-v0", side=3, komi=4)
     states, margins = read_exact(env)

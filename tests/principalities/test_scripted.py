@@ -277,6 +277,7 @@ def test_attack_values_by_hand():
     assert checked > 100
 
 
+@pytest.mark.slow
 def test_ladder_of_few_games(capsys):
     record = ladder.duel(AGENTS["normal"](), AGENTS["weak"](), groups=40, lanes=40)
     mean, half = record.score()

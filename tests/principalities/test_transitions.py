@@ -97,7 +97,7 @@ def run(players: int, seed: int, lanes: int, steps: int, cheap: bool) -> tuple[i
     return checked, endings - {None}
 
 
-@pytest.mark.parametrize("players", range(2, 9))
+@pytest.mark.parametrize("players", [2, 5, 8])
 def test_transitions_agree_with_the_referee(players):
     checked, endings = run(players, seed=players, lanes=LANES, steps=STEPS, cheap=True)
     assert checked >= 5000 / 7

@@ -26,7 +26,7 @@ TINY = [
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "s1"
-    assert commands.train(["stigmergy-v0", "--out", str(folder), "--minutes", "0.2", *TINY]) == 0
+    assert commands.train(["stigmergy-v0", "--out", str(folder), "--minutes", "100", "--iterations", "6", *TINY]) == 0
     return folder
 
 

@@ -37,7 +37,7 @@ def test_the_level_moves_where_it_has_a_seat_and_nowhere_else(run) -> None:
     assert (group, against) == (4, 2)
     variant, state = run.variants[0], run.start()
     keys = jax.random.split(jax.random.key(1), 8)
-    action, its = selfplay.with_level(
+    action, its = selfplay.with_level_moves(
         variant, run.play_settings, Last(), state.lanes[0], jnp.full(8, 3, jnp.int32), keys
     )
     movers = np.asarray(jax.vmap(variant.env.mover)(state.lanes[0].game))
@@ -49,7 +49,7 @@ def test_the_level_moves_where_it_has_a_seat_and_nowhere_else(run) -> None:
     np.testing.assert_array_equal(action, np.where(expected, last, 3))
 
 
-@pytest.mark.parametrize("env_id", ["colony-v0", "stigmergy-v0"])
+@pytest.mark.parametrize("env_id", [pytest.param("colony-v0", marks=pytest.mark.slow), "stigmergy-v0"])
 def test_a_scripted_level_moves_legally(env_id: str) -> None:
     layouts = "default" if env_id == "colony-v0" else "3"
     settings = changed(env=env_id, layouts=layouts, level_share=1.0, level="weak", evaluate_options="")
@@ -58,7 +58,9 @@ def test_a_scripted_level_moves_legally(env_id: str) -> None:
     keys = jax.random.split(jax.random.key(2), 8)
     number, nobody = jnp.arange(8, dtype=jnp.int32), jnp.full(8, -1, jnp.int32)
     lanes = selfplay.Lanes(selfplay.begin(variant, 3, keys), jnp.zeros(8, jnp.int32), number, nobody)
-    action, its = selfplay.with_level(variant, run.play_settings, run.level, lanes, jnp.full(8, -1, jnp.int32), keys)
+    action, its = selfplay.with_level_moves(
+        variant, run.play_settings, run.level, lanes, jnp.full(8, -1, jnp.int32), keys
+    )
     legal = np.asarray(jax.vmap(variant.env.legal_actions)(lanes.game))
     action, its = np.asarray(action), np.asarray(its)
     assert 0 < its.sum() < 8
@@ -66,7 +68,7 @@ def test_a_scripted_level_moves_legally(env_id: str) -> None:
     assert (action[~its] == -1).all()
     # A device that holds the second half of the lanes alone finds the same for them.
     half = jax.tree.map(lambda leaf: leaf[4:], lanes)
-    alone = selfplay.with_level(variant, run.play_settings, run.level, half, jnp.full(4, -1, jnp.int32), keys[4:])
+    alone = selfplay.with_level_moves(variant, run.play_settings, run.level, half, jnp.full(4, -1, jnp.int32), keys[4:])
     np.testing.assert_array_equal(alone[0], action[4:])
     np.testing.assert_array_equal(alone[1], its[4:])
 

@@ -175,14 +175,15 @@ def changed(value, rng):
     return rng.choice(ODD)
 
 
-def test_ten_thousand_malformed_requests(client, caplog):
+@pytest.mark.parametrize("requests", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_malformed_requests(client, caplog, requests):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     rng = random.Random(seed)
     names = [*QUESTIONS, "nothing"]
     counts = {}
     with caplog.at_level(logging.INFO):
-        for _ in range(10_000):
+        for _ in range(requests):
             name = rng.choice(names)
             question = changed(QUESTIONS.get(name, {}), rng)
             body = json.dumps(question).encode()
@@ -205,7 +206,7 @@ def test_ten_thousand_malformed_requests(client, caplog):
                 assert "Traceback" not in found["error"]
             counts[status] = counts.get(status, 0) + 1
     assert not [record for record in caplog.records if record.exc_info]
-    assert counts[400] > 5_000
+    assert counts[400] > requests / 2
     # Whoever asks well is answered as before.
     assert client.answer("seats", QUESTIONS["seats"])["seats"] == ["player_0", "player_1"]
     assert client.answer("act", QUESTIONS["act"])

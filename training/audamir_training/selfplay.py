@@ -131,7 +131,7 @@ def _with_part(settings: PlaySettings, leaf: Array, first: int, part: Array) -> 
     return grouped.at[:, first : first + count].set(part.reshape(-1, count)).reshape(-1)
 
 
-def with_level(
+def with_level_moves(
     variant: Variant, settings: PlaySettings, level: Agent, lanes: Lanes, action: Array, keys: Array
 ) -> tuple[Array, Array]:
     """The actions, int32 [lanes], with a scripted level's own where it is to move; and bool [lanes]: where that is.
@@ -146,10 +146,10 @@ def with_level(
     return action, _with_part(settings, jnp.zeros(action.shape, jnp.bool_), 0, moves)
 
 
-def with_pool(
+def with_pool_moves(
     variant: Variant, settings: PlaySettings, network: Any, pool: Pool, lanes: Lanes, action: Array, keys: Array
 ) -> tuple[Array, Array]:
-    """As ``with_level``, with the moves of earlier selves by their own fast search, in the lanes that have one."""
+    """As ``with_level_moves``, with the moves of earlier selves by their own fast search, where a lane has one."""
     env, first = variant.env, settings.against
     here = jax.tree.map(lambda leaf: _part(settings, leaf, first, settings.pooled), (lanes, action, keys))
     seats, own, self_keys = here
@@ -190,10 +190,10 @@ def play(
         action = jnp.where(random, jax.vmap(sample_legal)(keys[:, 2], legal), found.action)
         random = random & (action != found.action)
         if level is not None:
-            action, others = with_level(variant, settings, level, lanes, action, keys[:, 4])
+            action, others = with_level_moves(variant, settings, level, lanes, action, keys[:, 4])
             random = random & ~others
         if pool is not None:
-            action, others = with_pool(variant, settings, network, pool, lanes, action, keys[:, 4])
+            action, others = with_pool_moves(variant, settings, network, pool, lanes, action, keys[:, 4])
             random = random & ~others
         return action, random
 
