@@ -83,12 +83,13 @@ def chance_to_texts(actions: Sequence[int], chance: np.ndarray) -> list[str]:
     texts = [
         f"{a}:{b}" if action < attacks else "" for action, (a, b) in zip(actions, chance[:, :2].tolist(), strict=True)
     ]
-    fallen: dict[int, list[str]] = {}
-    rows, tiles = np.nonzero(chance[:, 2:])
-    for row, tile, count in zip(rows.tolist(), tiles.tolist(), chance[rows, 2 + tiles].tolist(), strict=True):
-        fallen.setdefault(row, []).extend([str(tile)] * count)
-    for row, found in fallen.items():
-        texts[row] = " ".join(found)
+    fell = chance[:, 2:]
+    rows, tiles = np.nonzero(fell)
+    counts = fell[rows, tiles]
+    ends = np.cumsum(np.bincount(np.repeat(rows, counts), minlength=len(texts))).tolist()
+    names = [str(tile) for tile in np.repeat(tiles, counts).tolist()]
+    for row in np.unique(rows).tolist():
+        texts[row] = " ".join(names[ends[row - 1] if row else 0 : ends[row]])
     return texts
 
 
@@ -126,7 +127,8 @@ def to_text(position: Position) -> str:
         "owner": np.asarray(position.owner).tolist(),
         "dice": np.asarray(position.dice).tolist(),
         "reserve": np.asarray(position.reserve).tolist(),
-        "to_move": int(_mover(position)),
+        # Without an offer the player in turn moves, and a device is not asked: records make thousands of texts.
+        "to_move": int(_mover(position)) if position.offered else int(position.player),
         "round": int(position.round),
         "start_seat": int(position.start_seat),
         "quiet_turns": int(position.quiet_turns),
