@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import io
+import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from audamir_envs.arena.playing import Progress, check, play
 from audamir_envs.arena.results import Games
 from audamir_envs.core import Environment
 from audamir_envs.files import write_result
+from audamir_envs.intervals import grouped, wilson
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +32,8 @@ class Ladder:
 
     ``rating`` is in Elo points with mean 0, ``interval`` its 95 % interval, ``first_move`` what moving first is worth
     (``arena.ratings``). ``score`` is the mean share of the win over ``played`` seats, ``against[a][b]`` that of a
-    against b, for two players.
+    against b, for two players; ``against_interval`` has its 95 % intervals. ``cycles`` are the threes of agents of
+    which each beats the next and the last the first, all three intervals being above one half: no rating tells that.
     """
 
     env: str
@@ -44,6 +47,8 @@ class Ladder:
     score: dict[str, float]
     played: dict[str, int]
     against: dict[str, dict[str, float]]
+    against_interval: dict[str, dict[str, tuple[float, float]]]
+    cycles: tuple[tuple[str, str, str], ...]
     openskill: dict[str, tuple[float, float]]
     unfinished: int
     mean_length: float
@@ -166,6 +171,7 @@ def ladder(
         return {labels[place]: values[place] for place in order}
 
     mine = records.seats[None] == np.arange(count)[:, None, None]  # bool [agents, games, players]
+    against, intervals = _against(records, mine, labels, order, mirrored) if players == 2 else ({}, {})
     return Ladder(
         env=env.id,
         options=dict(env.options),
@@ -177,7 +183,9 @@ def ladder(
         first_move_interval=_intervals(np.array([fitted.first_move]), np.array([fitted.first_move_half_width]))[0],
         score=by_label([float(records.shares[m].mean()) for m in mine]),
         played=by_label([int(m.sum()) for m in mine]),
-        against=_against(records, mine, labels, order) if players == 2 else {},
+        against=against,
+        against_interval=intervals,
+        cycles=cycles(intervals),
         openskill=by_label(skill) if skill else {},
         unfinished=int(records.unfinished.sum()),
         mean_length=float(records.plies.mean()),
@@ -189,14 +197,36 @@ def ladder(
     )
 
 
-def _against(records: Games, mine: np.ndarray, labels: Sequence[str], order: list[int]) -> dict[str, dict[str, float]]:
+def cycles(intervals: Mapping[str, Mapping[str, tuple[float, float]]]) -> tuple[tuple[str, str, str], ...]:
+    """The threes (a, b, c) where surely a beats b, b beats c and c beats a; each told once, in the mapping's order.
+
+    Args: intervals: of the scores of the first against the second.
+    """
+    place = {agent: number for number, agent in enumerate(intervals)}
+    beats = {a: {b for b, (low, _) in those.items() if low > 0.5} for a, those in intervals.items()}
+    return tuple(
+        (a, b, c)
+        for a in intervals
+        for b in sorted(beats[a], key=place.__getitem__)
+        for c in sorted(beats[b], key=place.__getitem__)
+        if a in beats[c] and place[a] < min(place[b], place[c])
+    )
+
+
+def _against(
+    records: Games, mine: np.ndarray, labels: Sequence[str], order: list[int], mirrored: bool
+) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, tuple[float, float]]]]:
+    """Scores of every pair and their 95 % intervals. Args: mine: bool [agents, games, 2]."""
     found: dict[str, dict[str, float]] = {labels[a]: {} for a in order}
-    for a in order:
-        for b in order:
-            if a != b:
-                shares = records.shares[mine[a] & mine[b].any(axis=1)[:, None]]
-                found[labels[a]][labels[b]] = float(shares.mean())
-    return found
+    intervals: dict[str, dict[str, tuple[float, float]]] = {labels[a]: {} for a in order}
+    for a, b in itertools.permutations(order, 2):
+        both = mine[a].any(axis=1) & mine[b].any(axis=1)
+        shares = records.shares[mine[a] & both[:, None]]
+        score = float(shares.mean())
+        found[labels[a]][labels[b]] = score
+        groups = records.starts if records.places is None else records.places
+        intervals[labels[a]][labels[b]] = grouped(shares, groups[both]) if mirrored else wilson(score, len(shares))
+    return found, intervals
 
 
 def _rounded(values: np.ndarray) -> list[float]:

@@ -73,6 +73,10 @@ def report(result: Ladder) -> None:
             [a, *("" if a == b else f"{100 * result.against[a][b]:.1f}" for b in result.agents)] for a in result.agents
         ]
         common.print_table("score % of the row against the column", ["", *result.agents], rows)
+        for a, b, c in result.cycles:
+            print(f"not transitive: {a} beats {b}, {b} beats {c}, {c} beats {a}; a rating cannot say that")
+        if not result.cycles and len(result.agents) > 2:
+            print("no three of them surely beat each other in a circle")
     low, high = result.first_move_interval
     print(
         f"moving first is worth {result.first_move:+.0f} ({low:+.0f} to {high:+.0f}); mean length "

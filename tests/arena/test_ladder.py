@@ -1,4 +1,5 @@
 import builtins
+import dataclasses
 import importlib.util
 import json
 
@@ -7,6 +8,8 @@ from tally.environment import Tally
 from tally.scripted import Low
 
 from audamir_envs import arena
+from audamir_envs.arena.ladders import cycles
+from audamir_envs.commands.ladder import report
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +31,37 @@ def test_order_and_figures(ladder):
     for agent, (low, high) in ladder.interval.items():
         assert low < ladder.rating[agent] < high
     assert sum(ladder.rating.values()) == pytest.approx(0, abs=0.2)
+
+
+def test_intervals_of_pairs(ladder):
+    for a, row in ladder.against.items():
+        for b, score in row.items():
+            low, high = ladder.against_interval[a][b]
+            assert 0 <= low <= score <= high <= 1
+            back = ladder.against_interval[b][a]
+            assert (low, high) == pytest.approx((1 - back[1], 1 - back[0]))
+
+
+def test_circles_are_found_once_and_only_where_sure():
+    sure, unsure, lost, even = (0.55, 0.7), (0.45, 0.7), (0.3, 0.45), (0.4, 0.6)
+    table = {
+        "a": {"b": sure, "c": lost, "d": sure, "e": even},
+        "b": {"a": lost, "c": sure, "d": sure, "e": even},
+        "c": {"a": sure, "b": lost, "d": unsure, "e": even},
+        "d": {"a": lost, "b": lost, "c": sure, "e": even},
+        "e": {"a": even, "b": even, "c": even, "d": even},
+    }
+    assert cycles(table) == (("a", "b", "c"), ("a", "d", "c"))
+    table["c"]["a"] = unsure
+    assert cycles(table) == ()
+    assert cycles({}) == ()
+
+
+def test_the_report_says_whether_it_is_transitive(ladder, capsys):
+    report(ladder)
+    assert "no three of them surely beat each other in a circle" in capsys.readouterr().out
+    report(dataclasses.replace(ladder, cycles=(("x", "y", "z"),)))
+    assert "not transitive: x beats y, y beats z, z beats x" in capsys.readouterr().out
 
 
 def test_json(ladder):

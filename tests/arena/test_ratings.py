@@ -102,3 +102,20 @@ def test_openskill_orders_alike():
     assert skill is not None
     assert skill[0][0] > skill[1][0] > skill[2][0]
     assert openskill_ratings(made([[0, 0, 1]], [[1, 0, 0]]), 2) == openskill_ratings(made([[1, 1, 1]], [[1, 0, 0]]), 2)
+
+
+def test_openskill_knows_no_order_of_seats_and_of_those_who_lost():
+    pytest.importorskip("openskill")
+    alone = openskill_ratings(made([[0, 1, 2, 3]], [[0, 1, 0, 0]]), 4)
+    assert alone is not None
+    assert alone[0] == alone[2] == alone[3]
+    assert alone[1][0] > alone[0][0]
+    rng = np.random.default_rng(0)
+    seats = np.array([rng.permutation(4) for _ in range(30)])
+    shares = np.eye(4)[rng.integers(4, size=30)]
+    shares[::5] = [0.5, 0, 0.5, 0]  # two at the top
+    turned = [rng.permutation(4) for _ in range(30)]
+    other = made(
+        [s[t] for s, t in zip(seats, turned, strict=True)], [s[t] for s, t in zip(shares, turned, strict=True)]
+    )
+    np.testing.assert_allclose(openskill_ratings(made(seats, shares), 4), openskill_ratings(other, 4), rtol=1e-12)
