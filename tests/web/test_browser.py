@@ -243,7 +243,9 @@ def test_restart_asks_and_a_level_finishes(page, server):
     page.get_by_role("dialog").get_by_role("button", name="Let it finish").click()
     playwright.expect(said(page)).to_have_text(re.compile("game is over"), timeout=SECONDS)
     page.locator("summary", has_text="Position as text").click()
-    text = page.get_by_label("Position as text", exact=True).input_value()
+    field = page.get_by_label("Position as text", exact=True)
+    playwright.expect(field).to_have_value(re.compile(r"\S"))  # it is filled when it has opened
+    text = field.input_value()
     assert len(text.split()) == 5
 
 
