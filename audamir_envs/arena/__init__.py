@@ -6,6 +6,7 @@ from audamir_envs.arena.openings import Book, Opening
 from audamir_envs.arena.playing import Progress, play
 from audamir_envs.arena.ratings import Ratings, fit
 from audamir_envs.arena.results import Games
+from audamir_envs.arena.sprt import Sprt
 from audamir_envs.intervals import grouped, wilson
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Progress",
     "Ratings",
     "SeatFigures",
+    "Sprt",
     "check_plot",
     "evaluate",
     "fit",

@@ -21,6 +21,7 @@ from audamir_envs.arena.playing import Progress, check, play
 from audamir_envs.arena.recording import Recorder
 from audamir_envs.arena.results import Games
 from audamir_envs.arena.seating import rotated
+from audamir_envs.arena.sprt import Match, Sprt
 from audamir_envs.core import Environment
 from audamir_envs.intervals import grouped, wilson
 from audamir_envs.records import header_of
@@ -64,6 +65,7 @@ class Evaluation:
     settings: dict[str, Any]
     versions: dict[str, str]
     checkpoints: dict[str, str]  # checksums of the agents that were loaded from a level's file
+    sprt: dict[str, Any] | None  # the sequential test that ended the match, if one was asked for (``sprt.Match``)
     records: Games = dataclasses.field(repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -97,6 +99,7 @@ def evaluate(
     batch: int | None = None,
     mirrored: bool = False,
     openings: str | Book | None = None,
+    sprt: Sprt | None = None,
     record: str | os.PathLike[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
@@ -113,6 +116,8 @@ def evaluate(
         mirrored: the games of one rotation (two players: a pair) share start, opening and dice.
         openings: ``book`` (the one shipped for these options), the path of a book or a ``Book``: games start from its
             positions, and are mirrored; ``random:N``: the same as ``opening_plies=N``; ``none``.
+        sprt: a sequential test between two agents (``arena.Sprt``): ``games`` are then the most that are played, the
+            match ends when it is decided, and games are mirrored.
         record: a file to which each game is appended as it ends (docs/records.md). Where it holds games of the same
             arguments already, only the others are played.
         progress: called every few plies.
@@ -131,7 +136,9 @@ def evaluate(
     entrants, labels = resolve(env, agents)
     owner = np.minimum(np.arange(players), len(entrants) - 1)  # the entrant of each place in the circle
     book, opening_plies, opening = resolve_openings(env, openings, opening_plies)
-    mirrored = mirrored or book is not None
+    if sprt is not None and (players != 2 or games % 2):
+        raise ValueError(f"a sequential test is for two players and pairs of games, not {players} and {games} games")
+    mirrored = mirrored or book is not None or sprt is not None
     places, starts = rotated(players, games, seed, mirrored)
     distinct, number = _distinct(entrants)
     settings = {
@@ -141,6 +148,9 @@ def evaluate(
         "max_plies": max_plies,
         "mirrored": mirrored,
     }
+    if sprt is not None:
+        settings["sprt"] = dataclasses.asdict(sprt)
+    match = None if sprt is None else Match(sprt, places.argmin(axis=1))
     with recorder(env, record, entrants, labels, owner[places], settings, batch) as written:
         records = play(
             env,
@@ -153,14 +163,16 @@ def evaluate(
             batch=batch,
             book=book,
             recorder=written,
+            enough=None if match is None else match.enough,
             progress=progress,
         )
+    places = places[: len(records.plies)]
     figures = {label: _figures(owner[places] == i, records, mirrored) for i, label in enumerate(labels)}
     return Evaluation(
         env=env.id,
         options=dict(env.options),
         agents=labels,
-        games=games,
+        games=len(places),
         wins={label: f.wins for label, f in figures.items()},
         draws=int((records.shares.max(axis=1) < 1).sum()),
         losses={label: f.losses for label, f in figures.items()},
@@ -175,6 +187,7 @@ def evaluate(
         settings=settings,
         versions=versions(env),
         checkpoints=checksums(entrants, labels),
+        sprt=None if match is None else match.to_json(),
         records=records,
     )
 

@@ -43,6 +43,7 @@ def play(
     batch: int | None = None,
     book: Book | None = None,
     recorder: Recorder | None = None,
+    enough: Callable[[Results], int | None] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Games:
     """Plays a list of games to their ends.
@@ -50,8 +51,9 @@ def play(
     Args: seats: int [games, players], numbers of agents; starts: int [games]: equal numbers begin alike, with the same
     start, opening and dice; opening_plies: random legal actions before the agents take over; max_plies: cuts games that
     have this many plies and settles them on points; batch: games at once; book: positions to start from, chosen by the
-    seed and ``starts``; recorder: writes the games down, and knows those that were played before; progress: called
-    every few plies.
+    seed and ``starts``; recorder: writes the games down, and knows those that were played before; enough: asked
+    every few plies, and told games to be the whole list that end it, all of them finished; progress: called every few
+    plies.
     The same arguments give the same games.
     Raises: ValueError naming the agent that plays an illegal action, unless it means to lose by that (``forfeits``);
     ValueError for numbers out of range.
@@ -87,7 +89,8 @@ def play(
     compiled = time.perf_counter()
 
     waiting, ply, decisions = 0, 0, 0
-    while results.finished < games:
+    kept = None if enough is None else enough(results)
+    while kept is None and results.finished < games:
         free = np.flatnonzero(np.asarray(lanes.done))
         taken = free[: todo.size - waiting]
         if taken.size:
@@ -107,20 +110,22 @@ def play(
         ended = results.collect(lanes)
         if recorder is not None and ended.size:
             recorder.ended(lanes, ended, results)
+        if enough is not None:
+            kept = enough(results)
         if progress is not None:
             progress(Progress(results.finished, games, decisions, time.perf_counter() - compiled))
     return Games(
-        seats=np.asarray(seats, np.int32),
-        starts=np.asarray(starts, np.int32),
-        starter=results.starter,
-        shares=results.shares,
-        plies=results.plies,
-        unfinished=results.unfinished,
+        seats=np.asarray(seats[:kept], np.int32),
+        starts=np.asarray(starts[:kept], np.int32),
+        starter=results.starter[:kept],
+        shares=results.shares[:kept],
+        plies=results.plies[:kept],
+        unfinished=results.unfinished[:kept],
         decisions=decisions,
         seconds=time.perf_counter() - compiled,
         compile_seconds=compiled - began,
-        final=results.final,
-        places=None if book is None else places,
+        final=jax.tree.map(lambda leaf: leaf[:kept], results.final),
+        places=None if book is None else places[:kept],
     )
 
 

@@ -59,6 +59,10 @@ class Results:
         self.plies[number], self.unfinished[number] = plies, unfinished
         self._keep(number, final)
 
+    def leading(self) -> int:
+        """How many games at the front of the list have finished."""
+        return int(self._known.argmin()) if not self._known.all() else self._known.size
+
     def missing(self) -> np.ndarray:
         """int [k]: the games that nothing is known of."""
         return np.flatnonzero(~self._known)

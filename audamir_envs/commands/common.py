@@ -59,11 +59,13 @@ def whole(least: int) -> Callable[[str], int]:
     return read
 
 
-def add_match(parser: argparse.ArgumentParser, games: int, each: str = "") -> None:
-    """The arguments of matches: --games, --seed, openings, --max-plies, --batch, --mirrored, --record, --json."""
-    parser.add_argument(
-        "--games", type=whole(1), metavar="N", default=games, help=f"games{each} (default: %(default)s)"
-    )
+def add_match(parser: argparse.ArgumentParser, games: int, each: str = "", told: bool = True) -> None:
+    """The arguments of matches: --games, --seed, openings, --max-plies, --batch, --mirrored, --record, --json.
+
+    Args: games: the default that is shown; each: what its number counts; told: whether it is filled in, or None.
+    """
+    default = games if told else None
+    parser.add_argument("--games", type=whole(1), metavar="N", default=default, help=f"games{each} (default: {games})")
     parser.add_argument(
         "--seed",
         type=whole(0),

@@ -17,6 +17,8 @@ from audamir_envs.files import write_result
 if TYPE_CHECKING:
     from audamir_envs.arena import Evaluation
 
+MOST = 20_000  # games that a sequential test plays at most
+
 EXAMPLE = "audamir evaluate {env} strong normal --games 100 --opening-plies 2 -o board=61 --json out.json"
 
 
@@ -24,7 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     common.add_environment(parser)
     parser.add_argument("agents", metavar="AGENT", nargs="+", help="two agents, or one for each seat")
-    common.add_match(parser, games=100)
+    common.add_match(parser, games=100, each=f"; with --sprt at most, and then by default {MOST}", told=False)
+    parser.add_argument(
+        "--sprt",
+        nargs=2,
+        type=float,
+        metavar=("ELO0", "ELO1"),
+        help="end the match when it is decided whether the first agent is ELO0 or ELO1 points stronger (two players; "
+        "pairs of games, wrong in 5 %% of the cases each way)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,9 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     common.check_writable(arguments.json)
     common.check_writable(arguments.record)
+    sprt = arena.Sprt(*arguments.sprt) if arguments.sprt else None
+    settings = common.match_settings(arguments)
+    if settings["games"] is None:
+        settings["games"] = MOST if sprt else 100
     env = common.make_environment(arguments)
     with common.progress_bar(env.id) as progress:
-        result = arena.evaluate(env, arguments.agents, progress=progress, **common.match_settings(arguments))
+        result = arena.evaluate(env, arguments.agents, sprt=sprt, progress=progress, **settings)
     try:  # first: whoever reads the report may leave before its end
         if arguments.json:
             write_result(arguments.json, json.dumps(result.to_json(), indent=1) + "\n")
@@ -66,3 +80,12 @@ def report(result: Evaluation) -> None:
         f"mean length {result.mean_length:.1f} plies, {result.unfinished} unfinished, {result.seconds:.1f} s "
         f"({result.compile_seconds:.1f} s more to compile), {result.decisions_per_second:,.0f} decisions/s"
     )
+    if result.sprt is not None:
+        test = result.sprt
+        pairs = " ".join(map(str, test["pairs"].values()))
+        told = f"SPRT {test['elo0']:g} against {test['elo1']:g} Elo: LLR {test['llr']:.2f}, bounds {test['lower']:.2f} "
+        told += f"and {test['upper']:.2f}; pairs of 0, 1/4, 1/2, 3/4, 1: {pairs}: "
+        if test["accepted"]:
+            print(f"{told}{test[test['accepted']]:g} is accepted after {result.games} games")
+        else:
+            print(f"{told}not decided by {result.games} games")
