@@ -48,7 +48,8 @@ def text_to_action(text: str) -> int:
         raise ValueError(f"move {quoted(text)} has {len(parts)} parts: use 'e5' (copy), 'c3-e5' (jump) or 'pass'")
     try:
         start, end = parts[0], parts[-1]
-        BOARD.cell(start), BOARD.cell(end)
+        for cell in (start, end):
+            BOARD.cell(cell)
     except ValueError as error:
         raise ValueError(f"move {quoted(text)}: {error}; use 'e5' (copy), 'c3-e5' (jump) or 'pass'") from None
     raise ValueError(f"move {quoted(text)}: a jump goes exactly two cells far, and {end} is not two from {start}")

@@ -101,7 +101,7 @@ def test_what_the_record_holds_of_thoughts(played):
         list(datasets.columns([wrong]))
 
 
-@pytest.mark.parametrize("kind", ["npz", pytest.param("parquet", marks=pytest.mark.frameworks)])
+@pytest.mark.parametrize("kind", ["npz", "parquet"])
 def test_shards(played, rows, tmp_path, kind):
     if kind == "parquet":
         pytest.importorskip("pyarrow")
