@@ -17,15 +17,21 @@ from collections.abc import Callable, Sequence
 import jax
 import numpy as np
 
+from audamir_envs.agents.base import Agent
+from audamir_envs.agents.responses import MOST, BestResponse
+from audamir_envs.agents.responses import best_response as respond
 from audamir_envs.core import Environment, State
+from audamir_envs.stigmergy.environment import Stigmergy
 from audamir_envs.stigmergy.regret import Regret, regret, sample_positions
 from audamir_envs.stigmergy.solver_exact import ExactTable, Stones, check_side, load, solve
 
 __all__ = [
+    "BestResponse",
     "ExactTable",
     "Regret",
     "Stones",
     "add_arguments",
+    "best_response",
     "judge",
     "load",
     "regret",
@@ -43,13 +49,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cache", metavar="FOLDER", help="take the table from this folder, or put it there")
     parser.add_argument("--save", metavar="FILE", help="write the table to this .npz file")
     parser.add_argument("--load", metavar="FILE", help="read the table from this file instead of solving")
+    parser.add_argument(
+        "--against",
+        metavar="AGENT",
+        help="instead: what the best opponent of an agent gets, which plays without chance",
+    )
+    parser.add_argument("--komi", type=int, metavar="N", help="of --against (default: the environment's)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the value, the value of every first move and the best komi either way; returns the exit code 0.
 
-    Raises: ValueError, OSError: as ``solve``, ``load`` and ``save``.
+    With --against prints the best response instead.
+    Raises: ValueError, OSError: as ``solve``, ``load``, ``save`` and ``best_response``.
     """
+    if args.against is not None:
+        if args.load or args.save or args.cache:
+            raise ValueError("--against needs no table: leave --load, --save and --cache out")
+        side = 3 if args.side is None else args.side
+        check_side(side)
+        print("\n".join(_report_response(args.against, side, args.komi)))
+        return 0
+    if args.komi is not None:
+        raise ValueError("--komi means nothing without --against: a table holds the values of all komi")
     if args.save is not None and (not args.save or os.path.isdir(args.save)):
         raise ValueError(f"--save {args.save!r} is not valid: use the name of a file")
     if args.load is not None:
@@ -64,6 +86,15 @@ def run(args: argparse.Namespace) -> int:
         table.save(args.save)
     print("\n".join(report(table)))
     return 0
+
+
+def best_response(agent: Agent, side: int, komi: int, *, most_positions: int = MOST) -> BestResponse:
+    """The exact value of the best opponent of an agent on an empty board (``agents.best_response``), at a fixed komi.
+
+    Raises: ValueError: as there; options that the environment does not have. On side 3 against agents that leave much
+    open the positions are too many.
+    """
+    return respond(Stigmergy(side=side, komi=komi), agent, most_positions=most_positions)
 
 
 def judge(env: Environment) -> Callable[[State], tuple[np.ndarray, np.ndarray]]:
@@ -109,6 +140,19 @@ def report(table: ExactTable) -> Sequence[str]:
     lines.append(f"Largest komi with which Black wins: {beyond if black is None else black}")
     lines.append(f"Smallest komi with which White wins: {beyond if white is None else white}")
     return [line.rstrip() for line in lines]
+
+
+def _report_response(text: str, side: int, komi: int | None) -> Sequence[str]:
+    from audamir_envs.agents.loading import load_agent_text  # it imports what learned agents need
+
+    env = Stigmergy(side=side) if komi is None else Stigmergy(side=side, komi=komi)
+    found = respond(env, load_agent_text(env, text))
+    lines = [f"Stigmergy, side {side}, komi {env.options['komi']}: the best response to {text}, exact"]
+    for seat, value in enumerate(found.value):
+        told = {1.0: "wins", 0.0: "draws", -1.0: "loses"}[value]
+        moves = " ".join(map(env.action_to_text, found.line[seat]))
+        lines.append(f"as player_{seat} it {told} ({found.positions[seat]:,} positions): {moves}")
+    return [*lines, f"score over both seats: {100 * found.score:.0f} %"]
 
 
 def _solve_showing_progress(side: int, cache: str | None) -> ExactTable:
