@@ -102,10 +102,10 @@ def test_commands(block):
 
 
 @cache
-def help_of(command: str) -> str:
+def help_of(*words: str) -> str:
     told = io.StringIO()
     with contextlib.redirect_stdout(told):
-        assert cli.main([command, "--help"]) == 0
+        assert cli.main([*words, "--help"]) == 0
     return told.getvalue()
 
 
@@ -127,7 +127,7 @@ def test_commands_in_the_pages_are_commands():
     assert len(COMMANDS) > 20
     for page, line in COMMANDS:
         command, *words = line.split()
-        told = help_of(command)
+        told = help_of(command, words[0]) if command == "solve" and words[:1] not in ([], ["ENV"]) else help_of(command)
         for word in words:
             if word.startswith("--"):
                 flag = word.partition("=")[0].rstrip(".,)")
