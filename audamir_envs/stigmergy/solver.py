@@ -26,7 +26,6 @@ from audamir_envs.stigmergy.regret import Regret, regret, sample_positions
 from audamir_envs.stigmergy.solver_exact import ExactTable, Stones, check_side, load, solve
 
 __all__ = [
-    "BestResponse",
     "ExactTable",
     "Regret",
     "Stones",
