@@ -22,7 +22,7 @@ class Match:
         self.games = games
 
     def __call__(self, parameters, key):
-        return np.full(self.games, 0.75), np.zeros(self.games, bool)
+        return np.full(self.games, 0.75), np.zeros(self.games, bool), None
 
 
 class Counting:
@@ -64,7 +64,7 @@ class Counting:
     def player(self, state):
         return state["weights"]
 
-    def match(self, opponent, games):
+    def match(self, opponent, games, told=False):
         return Match(games)
 
     def compile_seconds(self):

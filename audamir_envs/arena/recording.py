@@ -21,7 +21,7 @@ from audamir_envs.records import Game, Header, Writer
 from audamir_envs.records.format import encode
 from audamir_envs.records.replaying import action_texts, batches, replayed
 
-_WAITING = 64  # groups of games that may wait to be written; then play waits
+_WAITING = 16  # groups of games that may wait to be written, which a kill loses; then play waits
 
 
 class Recorder:
@@ -41,7 +41,6 @@ class Recorder:
         self.seats = seats
         self.opening = opening
         self.writer = Writer(path, header)
-        self._moves = action_texts(env)
         self._texts: dict[bytes, str] = {}  # of starts, which are often alike
         self._starts: list[Any] = []  # of each lane's game: NumPy leaves
         self._shape: Any = None  # of games
@@ -129,29 +128,23 @@ class Recorder:
         name = b"".join([leaf.tobytes() for leaf in start])
         text = self._texts.get(name)
         if text is None:
-            text = self._text(jax.tree.unflatten(self._shape, start))
+            text = _text(self.env, jax.tree.unflatten(self._shape, start))
             if len(self._texts) < 1000:
                 self._texts[name] = text
-        actions = taken.tolist()
-        return Game(
+        return game_of(
+            self.env,
             number=number,
-            seats=tuple(self.seats[number].tolist()),
+            seats=self.seats[number],
             starter=int(results.starter[number]),
             start=text,
-            actions=tuple(actions),
-            moves=tuple([self._moves[action] for action in actions]),
-            chance=tuple(self.env.chance_to_texts(actions, chance)) if self.env.stochastic else None,
-            shares=tuple(results.shares[number].tolist()),
+            actions=taken,
+            chance=chance,
+            shares=results.shares[number],
             cut=bool(results.unfinished[number]),
-            final=self._text(jax.tree.map(lambda leaf: leaf[number], results.final)),
-            opening=min(self.opening, len(actions)),
+            final=jax.tree.map(lambda leaf: leaf[number], results.final),
+            opening=self.opening,
             forfeit=forfeit,
         )
-
-    def _text(self, game: Any) -> str:
-        """A position's text, which is made of ``state.game`` alone."""
-        unknown: dict[str, Any] = dict.fromkeys(field.name for field in dataclasses.fields(State))  # type: ignore[arg-type]
-        return self.env.to_text(State(**unknown | {"game": game}))
 
     def _write(self) -> None:
         while (jobs := self._jobs.get()) is not None:
@@ -177,3 +170,46 @@ class Recorder:
             buffer[:keep] = buffer[drop : self._rows].copy()
         self._first[self._first >= 0] -= drop
         self._rows = keep
+
+
+def game_of(
+    env: Environment,
+    *,
+    number: int,
+    seats: np.ndarray,
+    starter: int,
+    start: Any,
+    actions: np.ndarray,
+    chance: np.ndarray,
+    shares: np.ndarray,
+    cut: bool,
+    final: Any,
+    opening: int,
+    forfeit: int | None = None,
+) -> Game:
+    """A game as records keep it; see ``records.Game`` for what is not told here.
+
+    Args: start: ``state.game`` (NumPy) or its text; actions: int32 [plies]; chance: uint8 [plies, *chance_shape];
+    shares: float [players]; final: ``state.game``; opening: of all games of the run.
+    """
+    moves, played = action_texts(env), actions.tolist()
+    return Game(
+        number=number,
+        seats=tuple(seats.tolist()),
+        starter=starter,
+        start=start if isinstance(start, str) else _text(env, start),
+        actions=tuple(played),
+        moves=tuple([moves[action] for action in played]),
+        chance=tuple(env.chance_to_texts(played, chance)) if env.stochastic else None,
+        shares=tuple(shares.tolist()),
+        cut=cut,
+        final=_text(env, final),
+        opening=min(opening, len(played)),
+        forfeit=forfeit,
+    )
+
+
+def _text(env: Environment, game: Any) -> str:
+    """A position's text, which is made of ``state.game`` alone."""
+    unknown: dict[str, Any] = dict.fromkeys(field.name for field in dataclasses.fields(State))  # type: ignore[arg-type]
+    return env.to_text(State(**unknown | {"game": game}))

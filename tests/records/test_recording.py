@@ -197,7 +197,7 @@ def test_stepping_through_a_game(case, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_a_kill_loses_no_finished_game(tmp_path):
+def test_a_kill_loses_no_written_game(tmp_path):
     """Kill -9 in the middle, several times, until the run is complete."""
     path = tmp_path / "games.jsonl"
     words = ["evaluate", "stigmergy-v0", "weak", "random", "-o", "side=3", "--games", "6000", "--record", str(path)]

@@ -96,7 +96,7 @@ def test_settings_that_do_not_fit_are_refused(changes: dict, message: str) -> No
 
 def test_a_match_is_fair_and_complete(tiny, five) -> None:
     state, _ = five
-    shares, unfinished = tiny.match("random", 16)(tiny.player(state), jax.random.key(0))
+    shares, unfinished, _ = tiny.match("random", 16)(tiny.player(state), jax.random.key(0))
     assert shares.shape == (16,)
     assert set(np.asarray(shares).tolist()) <= {0.0, 1.0}
     assert not np.asarray(unfinished).any()

@@ -12,7 +12,7 @@ from audamir_training import commands, exporting, metrics, presets
 from audamir_training.settings import AlphaZeroSettings, RunSettings
 
 import audamir_envs
-from audamir_envs import files
+from audamir_envs import files, records
 from audamir_envs.agents.loading import make_agent
 
 TINY = [
@@ -26,7 +26,8 @@ TINY = [
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "s1"
-    assert commands.train(["stigmergy-v0", "--out", str(folder), "--minutes", "100", "--iterations", "6", *TINY]) == 0
+    more = ["--minutes", "100", "--iterations", "6", "--record", str(folder / "games.jsonl")]
+    assert commands.train(["stigmergy-v0", "--out", str(folder), *more, *TINY]) == 0
     return folder
 
 
@@ -35,6 +36,28 @@ def test_a_run_leaves_state_best_and_metrics(trained) -> None:
     assert kinds == {"train", "evaluation"}
     assert (trained / "best.safetensors").is_file()
     assert list((trained / "tensorboard").glob("events*"))
+
+
+def test_the_games_of_evaluations_are_recorded(trained) -> None:
+    record = records.read(trained / "games.jsonl")
+    assert list(records.verify(record.games)) == []
+    lines = [line for line in metrics.read(trained) if line["kind"] == "evaluation"]
+    assert len(record.sections) == len(lines)
+    for section, line in zip(record.sections, lines, strict=True):
+        assert section.header.protocol["iteration"] == line["iteration"]
+        assert [agent["agent"] for agent in section.header.agents] == [f"alphazero@{line['iteration']}", "random"]
+        shares = [game.shares[game.seats.index(0)] for game in section.games]
+        assert sum(shares) / 4 == pytest.approx(line["score"])
+
+
+def test_a_record_that_nothing_would_be_written_to_is_refused(tmp_path) -> None:
+    start = ["stigmergy-v0", "--out", str(tmp_path / "run"), "--minutes", "100", *TINY, "--record"]
+    with pytest.raises(ValueError, match="there are no evaluations to record: evaluate_minutes is 0"):
+        commands.train([*start, str(tmp_path / "games.jsonl"), "--evaluate-minutes=0"])
+    (tmp_path / "notes.txt").write_text("mine\n")
+    with pytest.raises(records.RecordError, match="no line of a record"):
+        commands.train([*start, str(tmp_path / "notes.txt")])
+    assert (tmp_path / "notes.txt").read_text() == "mine\n"
 
 
 def test_plot_draws_a_picture(trained, capsys) -> None:

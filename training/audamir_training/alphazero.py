@@ -176,7 +176,7 @@ class AlphaZero:
         """The parameters to play with."""
         return state.learner.average
 
-    def match(self, opponent: str, games: int) -> Program:
+    def match(self, opponent: str, games: int, told: bool = False) -> evaluation.Match:
         """Games of search against a level under the options ``evaluate_options``, two random plies first."""
         settings = self.settings
         env = evaluation.environment(settings.env, settings.evaluate_options)
@@ -187,7 +187,7 @@ class AlphaZero:
 
         level: Any = make_agent(env, opponent)
         limit = min(env.max_steps, 2 * max(variant.longest for variant in self.variants))
-        return evaluation.two_player_match(env, learner, level, games, 2, limit, self.mesh)
+        return evaluation.two_player_match(env, learner, level, games, 2, limit, self.mesh, told)
 
     def export(self, path: Path, parameters: Any, facts: dict[str, Any]) -> None:
         """Writes a level. Raises: OSError."""

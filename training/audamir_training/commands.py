@@ -42,6 +42,7 @@ def train(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--learner", type=Path, metavar="FILE", help="start from another run's learner.safetensors; its replay refills"
     )
+    parser.add_argument("--record", type=Path, metavar="FILE", help="record the evaluations' games (docs/records.md)")
     parser.add_argument("--quiet", action="store_true", help="show nothing while training")
     parser.add_argument(
         "--tracker", metavar="MODULE:FUNCTION", help="hands the numbers on to a program of yours (docs/training.md)"
@@ -80,7 +81,8 @@ def _train(args: argparse.Namespace, saving: threading.Lock) -> int:
     display = Display(f"{args.env} in {args.out}", run_settings.minutes, quiet)
     trackers = [Tracker(_function(args.tracker), args.tracker, display.warn)] if args.tracker else []
     facts = {"env": args.env}
-    return Run(algorithm, run_settings, args.out, display, facts, args.learner, trackers, saving).go()
+    run = Run(algorithm, run_settings, args.out, display, facts, args.learner, trackers, saving, args.record)
+    return run.go()
 
 
 def plot(arguments: Sequence[str]) -> int:

@@ -136,7 +136,7 @@ class PPO:
         """The parameters to play with."""
         return state.learner.average
 
-    def match(self, opponent: str, count: int) -> Program:
+    def match(self, opponent: str, count: int, told: bool = False) -> evaluation.Match:
         """Games of the bare policy in one seat against a level in all others; ``normal@LAYOUTS`` in other games.
 
         A game of chance is played under the first variant's options, any other one under ``evaluate_options``, from
@@ -155,9 +155,9 @@ class PPO:
 
         level: Any = make_agent(env, name)
         if env.stochastic:
-            return evaluation.rotated_match(env, learner, level, count, variant.longest, self.mesh)
+            return evaluation.rotated_match(env, learner, level, count, variant.longest, self.mesh, told)
         limit = min(env.max_steps, 2 * variant.longest)
-        return evaluation.two_player_match(env, learner, level, count, 2, limit, self.mesh)
+        return evaluation.two_player_match(env, learner, level, count, 2, limit, self.mesh, told)
 
     def export(self, path: Path, parameters: Any, facts: dict[str, Any]) -> None:
         """Writes a level. Raises: OSError."""

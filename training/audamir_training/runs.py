@@ -22,9 +22,9 @@ from audamir_envs.intervals import wilson
 from audamir_envs.learned.tensors import CheckpointError
 from audamir_training import devices, storage
 from audamir_training.display import Display
-from audamir_training.evaluation import Score
+from audamir_training.evaluation import Match, Score
 from audamir_training.metrics import FILE, Metrics
-from audamir_training.programs import Program
+from audamir_training.recording import Recorder
 from audamir_training.settings import RunSettings, check_numbers
 from audamir_training.trackers import TensorBoard, Tracker
 
@@ -81,8 +81,8 @@ class Algorithm(Protocol):
         """The parameters to evaluate and export."""
         ...
 
-    def match(self, opponent: str, games: int) -> Program:
-        """``match(parameters, key)``: shares of the win float32 [games], unfinished bool [games]."""
+    def match(self, opponent: str, games: int, told: bool = False) -> Match:
+        """Games against a level. Args: told: the match tells what was played."""
         ...
 
     def export(self, path: Path, parameters: Any, facts: dict[str, Any]) -> None:
@@ -119,11 +119,14 @@ class Run:
         origin: Path | None = None,
         trackers: Sequence[Tracker] = (),
         saving: threading.Lock | None = None,
+        record: Path | None = None,
     ) -> None:
         """Args: facts: JSON-able, stored with the state beside settings and progress; origin: the ``learner`` file of
         another run to start from, if the folder has no state yet; trackers: are given the metrics too; saving: held
-        while a state is written, so that nothing ends the process meanwhile.
-        Raises: ValueError for settings or opponents that are not valid: before any training, not after it.
+        while a state is written, so that nothing ends the process meanwhile; record: the file for the games of the
+        evaluations.
+        Raises: ValueError for settings or opponents that are not valid: before any training, not after it; RecordError,
+        OSError: a record that cannot be written.
         """
         check_numbers(settings)
         self.algorithm, self.settings, self.folder = algorithm, settings, folder
@@ -131,7 +134,11 @@ class Run:
         self.progress = Progress()
         self.saving = saving or threading.Lock()
         names = [name for name in settings.opponents.split(",") if name] if settings.evaluate_minutes else []
-        self._matches = {name: algorithm.match(name, settings.evaluate_games) for name in names}
+        if record and not names:
+            raise ValueError("there are no evaluations to record: evaluate_minutes is 0, or opponents are none")
+        told = record is not None
+        self._matches = {name: algorithm.match(name, settings.evaluate_games, told) for name in names}
+        self._recorder = Recorder(record, algorithm.name) if record and devices.is_writer() else None
         self._metrics: Metrics | None = None
         self._board: TensorBoard | None = None
         self._signal: int | None = None
@@ -310,8 +317,10 @@ class Run:
         scores = []
         for name, match in self._matches.items():
             # Iterations give the key: a resumed run repeats the games of an uninterrupted one.
-            shares, unfinished = match(parameters, jax.random.key(iteration))
-            shares, unfinished = devices.on_host((shares, unfinished))
+            shares, unfinished, taken = devices.on_host(match(parameters, jax.random.key(iteration)))
+            if self._recorder:
+                positions = self.algorithm.positions(state)
+                self._recorder.write(name, match, iteration, positions, unfinished, taken)
             average = float(np.mean(shares))
             score = Score(name, len(shares), average, *wilson(average, len(shares)), int(np.sum(unfinished)))
             scores.append(score)
