@@ -28,18 +28,30 @@ def wilson(score: float, games: int) -> tuple[float, float]:
     return low, 1.0 if score >= 1 else min(1.0, centre + half)
 
 
-def grouped(shares: np.ndarray, groups: np.ndarray) -> tuple[float, float]:
-    """A 95 % t interval of the mean share where games of one group are not independent (mirrored games).
+def interval(shares: np.ndarray, groups: np.ndarray) -> tuple[float, float]:
+    """``wilson`` where every game is a group of its own, else ``grouped``. Args: as there."""
+    if len(np.unique(groups)) == len(shares):
+        return wilson(float(np.mean(shares)), len(shares))
+    return grouped(shares, groups)
 
-    Args: shares: float [games]; groups: int [games]. The groups' means are the observations, with one of 0 and one of 1
-    added (as Agresti and Coull add to binomial counts), so that a clean sweep does not give an interval of no width.
+
+def grouped(shares: np.ndarray, groups: np.ndarray) -> tuple[float, float]:
+    """A 95 % t interval of the mean share where games of one group are not independent (mirrored games, say).
+
+    Args: shares: float [games]; groups: int [games]. The groups' means are the observations, each with the weight of
+    its games, with one of 0 and one of 1 added (as Agresti and Coull add to binomial counts), so that a clean sweep
+    does not give an interval of no width. Degrees of freedom are those of as many equal groups as the weights are worth
+    (Kish, 1965), so that a few large groups are not taken for many.
     """
-    _, group = np.unique(groups, return_inverse=True)
-    means = np.bincount(group, weights=shares) / np.bincount(group)
-    means = np.concatenate([means, [0.0, 1.0]])
-    count = len(means)
-    half = t_quantile(count - 1) * means.std(ddof=1) / math.sqrt(count)
-    centre, score = float(means.mean()), float(np.mean(shares))
+    _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    means = np.concatenate([np.bincount(group, weights=shares) / sizes, [0.0, 1.0]])
+    weights = np.concatenate([sizes / sizes.mean(), [1.0, 1.0]])
+    centre = float(weights @ means / weights.sum())
+    worth = float(weights.sum() ** 2 / (weights @ weights))  # with equal groups their number
+    squares = weights**2 @ (means - centre) ** 2
+    deviation = math.sqrt(squares * worth / (worth - 1)) / float(weights.sum())
+    half = t_quantile(max(1, round(worth) - 1)) * deviation
+    score = float(np.mean(shares))
     return min(score, max(0.0, centre - half)), max(score, min(1.0, centre + half))
 
 

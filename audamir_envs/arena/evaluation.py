@@ -23,8 +23,10 @@ from audamir_envs.arena.results import Games
 from audamir_envs.arena.seating import rotated
 from audamir_envs.arena.sprt import Match, Sprt
 from audamir_envs.core import Environment
-from audamir_envs.intervals import grouped, wilson
+from audamir_envs.intervals import interval
 from audamir_envs.records import header_of
+
+SPRT_PLIES = 2  # random ones at the start of a sequential test for which no openings are named
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Evaluation:
     by_seat: dict[str, tuple[SeatFigures, ...]]
     mean_length: float
     unfinished: int
+    repeated: int  # games that are others once more, since agents that draw nothing played from one start
     seconds: float
     compile_seconds: float
     decisions_per_second: float
@@ -84,7 +87,9 @@ class Evaluation:
                 f"{agent}: {self.wins[agent]} won, {self.losses[agent]} lost, score {self.score[agent]:.3f} "
                 f"({low:.3f} to {high:.3f}), by seat {seats}"
             )
-        lines.append(f"{self.draws} drawn, {self.unfinished} unfinished, {self.decisions_per_second:,.0f} decisions/s")
+        told = f"{self.draws} drawn, {self.unfinished} unfinished, "
+        told += f"{self.repeated} the same as others, " if self.repeated else ""
+        lines.append(f"{told}{self.decisions_per_second:,.0f} decisions/s")
         return "\n".join(lines)
 
 
@@ -117,7 +122,8 @@ def evaluate(
         openings: ``book`` (the one shipped for these options), the path of a book or a ``Book``: games start from its
             positions, and are mirrored; ``random:N``: the same as ``opening_plies=N``; ``none``.
         sprt: a sequential test between two agents (``arena.Sprt``): ``games`` are then the most that are played, the
-            match ends when it is decided, and games are mirrored.
+            match ends when it is decided or repeats itself, and games are mirrored. Each opening of a book is played
+            once; where no openings are named, they are two random plies.
         record: a file to which each game is appended as it ends (docs/records.md). Where it holds games of the same
             arguments already, only the others are played.
         progress: called every few plies.
@@ -135,9 +141,13 @@ def evaluate(
     check(games=games, seed=seed)
     entrants, labels = resolve(env, agents)
     owner = np.minimum(np.arange(players), len(entrants) - 1)  # the entrant of each place in the circle
+    if sprt is not None and openings is None and not opening_plies:
+        opening_plies = SPRT_PLIES
     book, opening_plies, opening = resolve_openings(env, openings, opening_plies)
     if sprt is not None and (players != 2 or games % 2):
         raise ValueError(f"a sequential test is for two players and pairs of games, not {players} and {games} games")
+    if sprt is not None and book is not None:  # an opening that is played again is no independent observation
+        games = min(games, 2 * len(book.openings))
     mirrored = mirrored or book is not None or sprt is not None
     places, starts = rotated(players, games, seed, mirrored)
     distinct, number = _distinct(entrants)
@@ -167,7 +177,8 @@ def evaluate(
             progress=progress,
         )
     places = places[: len(records.plies)]
-    figures = {label: _figures(owner[places] == i, records, mirrored) for i, label in enumerate(labels)}
+    groups = records.groups(mirrored)
+    figures = {label: _figures(owner[places] == i, records, groups) for i, label in enumerate(labels)}
     return Evaluation(
         env=env.id,
         options=dict(env.options),
@@ -178,9 +189,10 @@ def evaluate(
         losses={label: f.losses for label, f in figures.items()},
         score={label: f.score for label, f in figures.items()},
         interval={label: f.interval for label, f in figures.items()},
-        by_seat={label: _by_seat(owner[places] == i, records) for i, label in enumerate(labels)},
+        by_seat={label: _by_seat(owner[places] == i, records, groups) for i, label in enumerate(labels)},
         mean_length=float(records.plies.mean()),
         unfinished=int(records.unfinished.sum()),
+        repeated=records.repeated(),
         seconds=round(records.seconds, 3),
         compile_seconds=round(records.compile_seconds, 3),
         decisions_per_second=round(records.decisions / max(records.seconds, 1e-9), 1),
@@ -273,14 +285,14 @@ def _distinct(entrants: list[Agent]) -> tuple[list[Agent], np.ndarray]:
     return distinct, np.array(number, np.int32)
 
 
-def _figures(mine: np.ndarray, records: Games, mirrored: bool) -> SeatFigures:
-    """Of all games of an entrant. Args: mine: bool [games, players], its seats, equally many in every game."""
+def _figures(mine: np.ndarray, records: Games, groups: np.ndarray) -> SeatFigures:
+    """Of all games of an entrant.
+
+    Args: mine: bool [games, players], its seats, equally many in every game; groups: as ``Games.groups``.
+    """
     seats = int(mine[0].sum())
     shares = np.where(mine, records.shares, 0).sum(axis=1)  # of all its seats together: between 0 and 1
-    if mirrored:  # games of one opening are no independent observations, in however many pairs it was played
-        low, high = grouped(shares, records.starts if records.places is None else records.places)
-    else:
-        low, high = wilson(float(shares.mean()), len(shares))
+    low, high = interval(shares, groups)
     wins = int((np.where(mine, records.shares, 0).max(axis=1) >= 1).sum())
     losses = int((shares <= 0).sum())
     return SeatFigures(
@@ -293,12 +305,12 @@ def _figures(mine: np.ndarray, records: Games, mirrored: bool) -> SeatFigures:
     )
 
 
-def _by_seat(mine: np.ndarray, records: Games) -> tuple[SeatFigures, ...]:
+def _by_seat(mine: np.ndarray, records: Games, groups: np.ndarray) -> tuple[SeatFigures, ...]:
     seats = []
     for seat in range(mine.shape[1]):
         shares = records.shares[mine[:, seat], seat]
         wins, losses = int((shares >= 1).sum()), int((shares <= 0).sum())
         score = float(shares.mean()) if shares.size else 0.0
-        interval = wilson(score, shares.size) if shares.size else (0.0, 1.0)
-        seats.append(SeatFigures(shares.size, wins, shares.size - wins - losses, losses, score, interval))
+        ends = interval(shares, groups[mine[:, seat]]) if shares.size else (0.0, 1.0)
+        seats.append(SeatFigures(shares.size, wins, shares.size - wins - losses, losses, score, ends))
     return tuple(seats)

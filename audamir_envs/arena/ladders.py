@@ -23,7 +23,7 @@ from audamir_envs.arena.playing import Progress, check, play
 from audamir_envs.arena.results import Games
 from audamir_envs.core import Environment
 from audamir_envs.files import write_result
-from audamir_envs.intervals import grouped, wilson
+from audamir_envs.intervals import interval
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +162,8 @@ def ladder(
             recorder=written,
             progress=progress,
         )
-    fitted = ratings.fit(records, count)
+    groups = records.groups(mirrored)
+    fitted = ratings.fit(records, count, groups=groups)
     order = [int(place) for place in np.argsort(-fitted.rating, kind="stable")]
     ranked = tuple(labels[place] for place in order)
     skill = ratings.openskill_ratings(records, count) if players > 2 else None
@@ -171,7 +172,7 @@ def ladder(
         return {labels[place]: values[place] for place in order}
 
     mine = records.seats[None] == np.arange(count)[:, None, None]  # bool [agents, games, players]
-    against, intervals = _against(records, mine, labels, order, mirrored) if players == 2 else ({}, {})
+    against, intervals = _against(records, mine, labels, order, groups) if players == 2 else ({}, {})
     return Ladder(
         env=env.id,
         options=dict(env.options),
@@ -214,9 +215,9 @@ def cycles(intervals: Mapping[str, Mapping[str, tuple[float, float]]]) -> tuple[
 
 
 def _against(
-    records: Games, mine: np.ndarray, labels: Sequence[str], order: list[int], mirrored: bool
+    records: Games, mine: np.ndarray, labels: Sequence[str], order: list[int], groups: np.ndarray
 ) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, tuple[float, float]]]]:
-    """Scores of every pair and their 95 % intervals. Args: mine: bool [agents, games, 2]."""
+    """Scores of every pair and their 95 % intervals. Args: mine: bool [agents, games, 2]; groups: of games."""
     found: dict[str, dict[str, float]] = {labels[a]: {} for a in order}
     intervals: dict[str, dict[str, tuple[float, float]]] = {labels[a]: {} for a in order}
     for a, b in itertools.permutations(order, 2):
@@ -224,8 +225,7 @@ def _against(
         shares = records.shares[mine[a] & both[:, None]]
         score = float(shares.mean())
         found[labels[a]][labels[b]] = score
-        groups = records.starts if records.places is None else records.places
-        intervals[labels[a]][labels[b]] = grouped(shares, groups[both]) if mirrored else wilson(score, len(shares))
+        intervals[labels[a]][labels[b]] = interval(shares, groups[both])
     return found, intervals
 
 

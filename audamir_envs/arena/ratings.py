@@ -27,12 +27,21 @@ class Ratings:
     first_move_half_width: float
 
 
-def fit(games: Games, agents: int, *, prior: float = 1.0, first_move: bool = True) -> Ratings:
+def fit(
+    games: Games,
+    agents: int,
+    *,
+    prior: float = 1.0,
+    first_move: bool = True,
+    groups: np.ndarray | None = None,
+) -> Ratings:
     """The most likely ratings, by Newton's method, with intervals from the curvature there.
 
     Args: games: at least one; agents: how many there are; prior: virtual drawn games of each agent against one of
     strength 0 (and of the first move against none), which keep ratings finite where somebody won all games;
-    first_move: whether the first move has a term.
+    first_move: whether the first move has a term; groups: int [games], equal for games that are not independent; where
+    there are fewer than games, the intervals are by the sandwich estimator over groups (Liang and Zeger, 1986), but
+    never narrower than of independent games.
     Raises: ValueError: without a prior, games that leave the ratings undetermined.
     """
     design = _design(games, agents, first_move)
@@ -49,10 +58,14 @@ def fit(games: Games, agents: int, *, prior: float = 1.0, first_move: bool = Tru
         raise ValueError("the games do not determine the ratings: somebody won or lost all; use prior > 0")
     _, curvature = _derivatives(design, games.shares, strength, prior)
     covariance = np.linalg.inv(curvature) if prior else np.linalg.pinv(curvature, rcond=1e-10)
+    robust = covariance
+    if groups is not None and len(np.unique(groups)) < len(groups):
+        robust = covariance @ _between(design, games.shares, strength, groups) @ covariance
     centre = np.eye(terms)
     centre[:agents, :agents] -= 1 / agents
     strength = centre @ strength
-    half_width = Z * np.sqrt(np.diag(centre @ covariance @ centre.T).clip(0))
+    variances = [np.diag(centre @ found @ centre.T).clip(0) for found in (covariance, robust)]
+    half_width = Z * np.sqrt(np.maximum(*variances))
     return Ratings(
         rating=ELO * strength[:agents],
         half_width=ELO * half_width[:agents],
@@ -75,14 +88,29 @@ def _derivatives(
     design: np.ndarray, shares: np.ndarray, strength: np.ndarray, prior: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradient [terms] and negative Hessian [terms, terms] of the log likelihood."""
-    logits = design @ strength
-    chance = np.exp(logits - logits.max(axis=1, keepdims=True))
-    chance /= chance.sum(axis=1, keepdims=True)
+    chance = _chances(design, strength)
     gradient = np.einsum("gst,gs->t", design, shares - chance)
     mean = np.einsum("gst,gs->gt", design, chance)
     curvature = np.einsum("gst,gs,gsu->tu", design, chance, design) - mean.T @ mean
     virtual = 1 / (1 + np.exp(-strength))
     return gradient + prior * (0.5 - virtual), curvature + np.diag(prior * virtual * (1 - virtual))
+
+
+def _between(design: np.ndarray, shares: np.ndarray, strength: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """[terms, terms]: the variance of the gradient, each group's games together being one observation."""
+    chance = _chances(design, strength)
+    scores = np.einsum("gst,gs->gt", design, shares - chance)
+    _, group = np.unique(groups, return_inverse=True)
+    sums = np.zeros((group.max() + 1, scores.shape[1]))
+    np.add.at(sums, group, scores)
+    return sums.T @ sums * len(sums) / max(1, len(sums) - 1)
+
+
+def _chances(design: np.ndarray, strength: np.ndarray) -> np.ndarray:
+    """float64 [games, players]: of each seat to win."""
+    logits = design @ strength
+    chance = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return chance / chance.sum(axis=1, keepdims=True)
 
 
 def openskill_ratings(games: Games, agents: int) -> list[tuple[float, float]] | None:

@@ -28,6 +28,34 @@ class Games:
     places: np.ndarray | None = None  # int32 [games]: the place in the opening book; None: without a book
     final: Any = None  # positions at the end, cut games' too: NumPy arrays, [games] in front of every shape
 
+    def repeated(self) -> int:
+        """How many games are others once more, move for move as far as their ends tell, and so no new evidence.
+
+        That is so where agents that draw nothing play from one start: then all games with the same seats are equal.
+        Where any two of them differ somebody draws, and games that happen to be equal are independent all the same.
+        """
+        seatings, seating = np.unique(self.seats, axis=0, return_inverse=True)
+        said = set(zip(seating.ravel().tolist(), ends(self, slice(None)), strict=True))
+        return len(self.plies) - len(seatings) if len(said) == len(seatings) else 0
+
+    def groups(self, mirrored: bool) -> np.ndarray:
+        """int [games]: equal numbers for games that are not independent of each other: games of one opening of a book,
+        of one start where they are mirrored, and of one seating where games are ``repeated``."""
+        if self.repeated():
+            return np.unique(self.seats, axis=0, return_inverse=True)[1].ravel()
+        if self.places is not None:
+            return self.places
+        return self.starts if mirrored else np.arange(len(self.plies))
+
+
+def ends(games: Games | Results, which: Any) -> list[bytes]:
+    """What some games' ends tell: who began, their lengths, results and last positions, as bytes for each game."""
+    facts = [games.starter, games.plies, games.unfinished, games.shares, *jax.tree.leaves(games.final)]
+    chosen = [np.ascontiguousarray(fact[which]) for fact in facts]
+    count = len(chosen[0])
+    rows = [fact.reshape(count, -1).view(np.uint8) for fact in chosen if fact.size]
+    return [row.tobytes() for row in np.concatenate(rows, axis=1)]
+
 
 class Results:
     """What is known of each game of the list."""

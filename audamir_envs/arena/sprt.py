@@ -6,7 +6,8 @@ draws: 0, 1/4, 1/2, 3/4, 1), since its two games are not independent; and as the
 hypothesis is judged by the likeliest chances that have its mean (the generalised ratio, after M. Van den Bergh).
 
 Pairs are judged in the order of the list of games, not in that in which they end, so that short games count no more
-than long ones; games behind the pair that decides are dropped.
+than long ones; games behind the pair that decides are dropped. While all pairs are one and the same, move for move,
+they count as one: agents that draw nothing repeat it for ever where they always start alike.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from audamir_envs.arena.results import Results
+from audamir_envs.arena.results import Results, ends
 
 SCORES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # of a pair
 _UNSEEN = 1e-3  # counted for each result besides, so that one that was not seen yet is not impossible
 _MOST_ELO = 2000
+_NOTHING_NEW = 100  # pairs after which, if all are one and the same, nothing else will come
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,18 +100,30 @@ class Match:
         self.counts = np.zeros(len(SCORES), np.int64)
         self.ratio = 0.0
         self._pairs = 0  # judged so far
+        self._seen: set[tuple[bytes, ...]] = set()
 
     def enough(self, results: Results) -> int | None:
-        """How many games of the list decide it; None while they do not. For ``play``, which asks every few plies."""
-        lower, upper = self.test.bounds
+        """How many games of the list decide it, or show that nothing new will come; None while they do not.
+
+        For ``play``, which asks every few plies.
+        """
         done = results.leading() // 2
-        while self._pairs < done and lower < self.ratio < upper:
+        while self._pairs < done and not self._over:
             games = np.array([2 * self._pairs, 2 * self._pairs + 1])
+            self._pairs += 1
+            seats = self.first[games].tolist()
+            pair = tuple(end for _, end in sorted(zip(seats, ends(results, games), strict=True)))
+            self._seen.add(pair)
             score = results.shares[games, self.first[games]].mean()
             self.counts[int(np.abs(SCORES - score).argmin())] += 1
-            self._pairs += 1
-            self.ratio = float(self.test.llr(self.counts))
-        return None if lower < self.ratio < upper else 2 * self._pairs
+            known = self.counts if len(self._seen) > 1 else np.sign(self.counts)
+            self.ratio = float(self.test.llr(known))
+        return 2 * self._pairs if self._over else None
+
+    @property
+    def _over(self) -> bool:
+        lower, upper = self.test.bounds
+        return not lower < self.ratio < upper or (len(self._seen) == 1 and self._pairs >= _NOTHING_NEW)
 
     def to_json(self) -> dict[str, Any]:
         """The test, its bounds, what was seen, and which hypothesis is ``accepted``: elo0, elo1 or null."""

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar=("ELO0", "ELO1"),
         help="end the match when it is decided whether the first agent is ELO0 or ELO1 points stronger (two players; "
-        "pairs of games, wrong in 5 %% of the cases each way)",
+        "pairs of games, wrong in 5 %% of the cases each way; openings: random:2 unless told)",
     )
 
 
@@ -68,7 +68,9 @@ def report(result: Evaluation) -> None:
         shared = result.games - result.wins[agent] - result.losses[agent]
         counts = (f"{result.wins[agent]}", f"{shared}", f"{result.losses[agent]}")
         rows.append((agent, *counts, f"{100 * result.score[agent]:.1f}", common.percent(result.interval[agent])))
-    title = f"{result.env} ({options}): {result.games} games"
+    settings = result.settings
+    how = f"openings {settings['openings']}, {'mirrored, ' if settings['mirrored'] else ''}seed {settings['seed']}"
+    title = f"{result.env} ({options}): {result.games} games, {how}"
     common.print_table(title, ("agent", "wins", "draws", "losses", "score %", "95 % interval"), rows)
     seats = len(result.by_seat[result.agents[0]])
     rows = [
@@ -76,8 +78,9 @@ def report(result: Evaluation) -> None:
         for agent in result.agents
     ]
     common.print_table("score % by seat", ("agent", *(f"player_{seat}" for seat in range(seats))), rows)
+    repeated = f"{result.repeated} the same as others, " if result.repeated else ""
     print(
-        f"mean length {result.mean_length:.1f} plies, {result.unfinished} unfinished, {result.seconds:.1f} s "
+        f"mean length {result.mean_length:.1f} plies, {result.unfinished} unfinished, {repeated}{result.seconds:.1f} s "
         f"({result.compile_seconds:.1f} s more to compile), {result.decisions_per_second:,.0f} decisions/s"
     )
     if result.sprt is not None:
@@ -89,3 +92,7 @@ def report(result: Evaluation) -> None:
             print(f"{told}{test[test['accepted']]:g} is accepted after {result.games} games")
         else:
             print(f"{told}not decided by {result.games} games")
+        if result.repeated:
+            print(
+                "all pairs are one and the same, which counted once: these agents need openings (--openings random:2)"
+            )

@@ -51,10 +51,21 @@ def test_figures(lopsided):
     assert lopsided.losses == {"strong": 0, "weak": 21}
     assert lopsided.draws == lopsided.unfinished == 0
     assert lopsided.score == {"strong": 1.0, "weak": 0.0}
-    assert lopsided.interval["strong"] == arena.wilson(1.0, 21)
+    # Two agents that draw nothing play two games, one for each seat, over and over.
+    assert lopsided.repeated == 19
+    assert lopsided.interval["strong"][0] < 0.2
+    assert "19 the same as others" in str(lopsided)
     assert [seat.games for seat in lopsided.by_seat["strong"]] == [11, 10]
     assert [seat.games for seat in lopsided.by_seat["weak"]] == [10, 11]
     assert lopsided.mean_length == pytest.approx((11 * 11 + 10 * 12) / 21)
+
+
+def test_games_that_happen_to_be_equal_are_independent_all_the_same():
+    found = arena.evaluate(Tally(), [High(), Low()], games=40, opening_plies=2, batch=8)
+    ends = {(*seats, *sums) for seats, sums in zip(found.records.seats, found.records.final.sums, strict=True)}
+    assert 2 < len(ends) < 40
+    assert found.repeated == 0
+    assert found.interval["strong"] == arena.wilson(found.score["strong"], 40)
 
 
 def test_final_positions_are_those_of_each_game(lopsided):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audamir_envs.intervals import grouped, t_quantile, wilson
+from audamir_envs.intervals import grouped, interval, t_quantile, wilson
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,23 @@ def test_grouped_interval_covers_the_truth_as_often_as_it_says():
         low, high = grouped(shares.ravel(), np.repeat(np.arange(60), 2))
         hits += low <= 0.6 <= high
     assert 930 <= hits <= 980
+
+
+@pytest.mark.parametrize("sizes", [[2] * 60, [1] * 30 + [5] * 20, [2] * 30 + [4] * 10])
+def test_grouped_interval_covers_with_unequal_groups(sizes):
+    """Games of one group are all alike, as those of one opening between agents that draw nothing."""
+    random, groups = np.random.default_rng(1), np.repeat(np.arange(len(sizes)), sizes)
+    hits = 0
+    for _ in range(1000):
+        low, high = grouped((random.random(len(sizes)) < 0.6)[groups].astype(float), groups)
+        hits += low <= 0.6 <= high
+    assert 925 <= hits <= 995
+
+
+def test_interval_takes_games_without_companions_for_independent():
+    shares = np.array([1.0, 0.0, 1.0, 1.0])
+    assert interval(shares, np.arange(4)) == wilson(0.75, 4)
+    assert interval(shares, np.array([0, 0, 1, 1])) == grouped(shares, np.array([0, 0, 1, 1]))
 
 
 def test_grouped_interval_is_narrow_where_pairs_cancel_luck():

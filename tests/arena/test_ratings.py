@@ -95,6 +95,16 @@ def test_intervals_cover_the_truth(players):
     assert 0.9 < np.mean(inside) < 0.99
 
 
+def test_games_that_are_equal_count_once_in_the_intervals():
+    truth = np.array([0.6, 0.0, -0.6])
+    once = drawn_games(truth, 0.2, 2, 400, seed=3)
+    games = made(np.repeat(once.seats, 4, axis=0), np.repeat(once.shares, 4, axis=0))
+    alone, joined = fit(games, 3, prior=0), fit(games, 3, prior=0, groups=np.repeat(np.arange(400), 4))
+    np.testing.assert_allclose(joined.rating, alone.rating)
+    np.testing.assert_allclose(joined.half_width, 2 * alone.half_width, rtol=0.1)
+    np.testing.assert_allclose(fit(once, 3, prior=0).half_width, joined.half_width, rtol=0.1)
+
+
 def test_openskill_orders_alike():
     pytest.importorskip("openskill")
     games = drawn_games(np.array([1.0, 0.0, -1.0]), 0.0, 3, 300, seed=0)

@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from tally.environment import Tally
+from tally.scripted import High, Low
 
+import audamir_envs
 from audamir_envs import arena
 from audamir_envs.arena.sprt import SCORES, expected
 from audamir_envs.cli import main
+
+TEXTS = (".../..../...../..../... x 4 0 0", ".../..../..x../..../... o 4 0 0", ".../..../o.x../..../... x 4 0 1")
 
 
 def likeliest(counts, mean):
@@ -76,6 +80,28 @@ def test_a_match_ends_when_it_is_decided_whatever_is_played_at_once():
     assert sum(found[0].sprt["pairs"].values()) * 2 == found[0].games == found[1].games < 400
     np.testing.assert_array_equal(found[0].records.shares, whole.records.shares[: found[0].games])
     assert whole.sprt is None
+
+
+def test_one_pair_over_and_over_is_one_observation():
+    test = arena.Sprt(0, 100)
+    alike = arena.evaluate(Tally(), [High(), Low()], 1000, sprt=test, openings="none", batch=64)
+    assert alike.sprt["accepted"] is None
+    assert alike.games == 200  # it ends when nothing new will come
+    assert alike.sprt["pairs"]["1.0"] == 100
+    assert alike.sprt["llr"] == pytest.approx(float(test.llr([0, 0, 0, 0, 1])), abs=1e-4)
+    assert alike.repeated == 198
+    opened = arena.evaluate(Tally(), [High(), Low()], 1000, sprt=test, batch=64)
+    assert opened.settings["openings"] == "random:2"
+    assert opened.sprt["accepted"] == "elo1"
+
+
+def test_each_opening_of_a_book_is_played_once():
+    env = audamir_envs.make("stigmergy-v0", side=3, komi=4)
+    book = arena.Book(env, tuple(arena.Opening(text, 0.0, None) for text in TEXTS), {})
+    found = arena.evaluate(env, ["random", "random"], 1000, sprt=arena.Sprt(0, 1), openings=book, batch=6)
+    assert found.games == 6
+    assert sorted(found.records.places.tolist()) == [0, 0, 1, 1, 2, 2]
+    assert found.sprt["accepted"] is None
 
 
 def test_what_it_refuses():
