@@ -47,10 +47,10 @@ def grouped(shares: np.ndarray, groups: np.ndarray) -> tuple[float, float]:
     means = np.concatenate([np.bincount(group, weights=shares) / sizes, [0.0, 1.0]])
     weights = np.concatenate([sizes / sizes.mean(), [1.0, 1.0]])
     centre = float(weights @ means / weights.sum())
-    worth = float(weights.sum() ** 2 / (weights @ weights))  # with equal groups their number
+    effective = float(weights.sum() ** 2 / (weights @ weights))  # with equal groups their number
     squares = weights**2 @ (means - centre) ** 2
-    deviation = math.sqrt(squares * worth / (worth - 1)) / float(weights.sum())
-    half = t_quantile(max(1, round(worth) - 1)) * deviation
+    deviation = math.sqrt(squares * effective / (effective - 1)) / float(weights.sum())
+    half = t_quantile(max(1, round(effective) - 1)) * deviation
     score = float(np.mean(shares))
     return min(score, max(0.0, centre - half)), max(score, min(1.0, centre + half))
 

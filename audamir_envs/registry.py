@@ -94,10 +94,14 @@ class _Game:
     def _imported(self, name: str) -> types.ModuleType:
         try:
             return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+        except Exception as error:
+            missing = error.name if isinstance(error, ModuleNotFoundError) else None
+            if missing and (name == missing or name.startswith(f"{missing}.")):
                 raise ValueError(f"game {self.id!r}: there is no module {name}") from error
-            raise
+            if self.id in GAMES:
+                raise
+            what = f"{type(error).__name__}: {error}"
+            raise ValueError(f"game {self.id!r}: {name} cannot be imported: {what:.300}") from error
 
 
 _OTHERS: dict[str, _Game] = {}  # by id, of other packages
@@ -153,6 +157,19 @@ def ids() -> tuple[str, ...]:
     """The ids that ``make`` knows."""
     _discover()
     return (*GAMES, *_OTHERS)
+
+
+def working() -> tuple[str, ...]:
+    """The ids of the games that can be imported; warns of others, so that one broken package stops nobody else's."""
+    found = []
+    for env_id in ids():
+        try:
+            optional_part(env_id, "environment")
+        except ValueError as error:
+            warnings.warn(f"{error}: it is left out", stacklevel=2)
+        else:
+            found.append(env_id)
+    return tuple(found)
 
 
 def part(env_id: str, module: str) -> Any:

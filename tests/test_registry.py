@@ -18,6 +18,7 @@ import audamir_envs
 from audamir_envs import registry
 from audamir_envs.agents import RandomAgent, agent_names
 from audamir_envs.bridges.registration import gymnasium_id, pettingzoo_id
+from audamir_envs.cli import main
 from audamir_envs.testing import registered
 
 GIVEN = {
@@ -192,3 +193,28 @@ def test_plugins_of_gymnasium_are_declared():
         point.load()()
     assert len(points) == 1
     assert gymnasium.registry == before
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("raise RuntimeError('two\\nlines')", "RuntimeError: two"),
+        ("import no_such_thing", "No module named 'no_such_thing'"),
+    ],
+)
+def test_a_game_that_cannot_be_imported_is_named_and_the_others_go_on(tmp_path, monkeypatch, capsys, body, message):
+    (tmp_path / "broken_game.py").write_text(body)
+    monkeypatch.syspath_prepend(tmp_path)
+    with registered("broken-v0", "broken_game"), registered("tally-v0", "tally"):
+        with pytest.raises(ValueError, match=f"game 'broken-v0': broken_game cannot be imported: .*{message}"):
+            audamir_envs.make("broken-v0")
+        assert main(["list"]) == 2
+        out, err = capsys.readouterr()
+        assert "tally-v0" in out
+        assert "broken-v0" in err
+        assert len(err.splitlines()) == 1
+        assert main(["evaluate", "stigmergy-v0", "random", "random", "-o", "side=2", "--games", "2"]) == 0
+        for command in ("train", "serve", "bench", "solve", "play", "evaluate"):
+            with warnings.catch_warnings(record=True, action="always") as told:
+                assert main([command, "--help"]) == 0
+            assert all(str(one.message).startswith("game 'broken-v0'") for one in told)

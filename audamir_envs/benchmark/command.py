@@ -193,24 +193,20 @@ class _Measure:
 
     def vector(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import loops
-        from audamir_envs.registry import ids
 
         programs = {
             f"{env_id} {level} x{games}": (loops.vector_loop(env_id, level, games, 20), 20 * games)
-            for env_id in ids()
-            for level in ("weak", "normal")
+            for env_id, level in _levels("weak", "normal")
             for games in (64, 1024)
         }
         return self._table("vector", programs)
 
     def levels(self) -> list[dict[str, Any]]:
         from audamir_envs.benchmark import loops
-        from audamir_envs.registry import ids
 
         programs = {
             f"{env_id} {level}": (loops.decisions(env_id, level, 128), 128)
-            for env_id in ids()
-            for level in ("random", "weak", "normal", "strong")
+            for env_id, level in _levels("random", "weak", "normal", "strong")
         }
         return self._table("levels", programs)
 
@@ -306,6 +302,14 @@ class _Measure:
             table.add_row(row["name"], form.format(row[field]))
         self.console.print(table)
         return rows
+
+
+def _levels(*names: str) -> list[tuple[str, str]]:
+    """(id, level) of those levels that a game has."""
+    from audamir_envs.agents.loading import agent_names
+    from audamir_envs.registry import working
+
+    return [(env_id, name) for env_id in working() for name in names if name in agent_names(env_id)]
 
 
 def _row(name: str, timing: Timing, timings: Mapping[str, Timing], rivals: Mapping[str, str]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ PGX = ("othello", "hex", "backgammon", "go_9x9", "connect_four")
 @functools.cache
 def benchmarks() -> dict[str, Benchmark]:
     """What the games say about measuring them, by id."""
-    rooms = {env_id: registry.optional_part(env_id, "benchmark") for env_id in registry.ids()}
+    rooms = {env_id: registry.optional_part(env_id, "benchmark") for env_id in registry.working()}
     return {env_id: room.BENCHMARK for env_id, room in rooms.items() if room is not None}
 
 

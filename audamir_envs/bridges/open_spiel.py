@@ -25,7 +25,7 @@ from audamir_envs.agents.loading import load_agent_text
 from audamir_envs.bridges.compiled import CompiledGame, compiled_game
 from audamir_envs.bridges.steady import KEY_IMPL, steady_jit
 from audamir_envs.core import Array, Environment, Option, State
-from audamir_envs.registry import environment_class, ids, make
+from audamir_envs.registry import environment_class, make, working
 from audamir_envs.sampling import sample_legal
 
 _SEEDS = 16  # games begun to see whether the start is always the same
@@ -270,7 +270,7 @@ def _parameters(env: Environment) -> dict[str, Any]:
 
 @functools.cache
 def _offered() -> tuple[str, ...]:
-    return tuple(env_id for env_id in ids() if not environment_class(env_id).stochastic)
+    return tuple(env_id for env_id in working() if not environment_class(env_id).stochastic)
 
 
 @functools.cache

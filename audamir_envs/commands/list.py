@@ -16,11 +16,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the tables. Raises: ValueError listing the ids."""
+    """Prints the tables. Raises: ValueError listing the ids, or after all others naming the games that do not work."""
     from audamir_envs.agents.loading import agent_names, agent_settings
 
+    faults = []
     for env_id in [arguments.env] if arguments.env else registry.ids():
-        options = registry.environment_class(env_id).OPTIONS
+        try:
+            options = registry.environment_class(env_id).OPTIONS
+        except ValueError as error:  # of somebody's package; the other games go on working
+            faults.append(str(error))
+            continue
         rows = [(name, repr(option.default), option.describe(), option.help) for name, option in options.items()]
         print_table(env_id, ("option", "default", "values", "what it is"), rows, left=4)
         names = agent_names(env_id)
@@ -34,4 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
             print_table(
                 "settings of agents (name:setting=value,...)", ("agent", "setting", "default", "what it is"), rows, 4
             )
+    if faults:
+        raise ValueError("; ".join(faults))
     return 0

@@ -8,7 +8,7 @@ from audamir_envs import registry
 
 
 def _example() -> str:
-    for env_id in registry.ids():
+    for env_id in registry.working():
         solver = registry.optional_part(env_id, "solver")
         if solver is not None:
             return f"audamir solve {env_id} {solver.EXAMPLE}"
@@ -21,7 +21,7 @@ EXAMPLE = _example
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A command for each game that has a solver."""
     games = parser.add_subparsers(dest="env", metavar="ENV", required=True, parser_class=type(parser))
-    for env_id in registry.ids():
+    for env_id in registry.working():
         solver = registry.optional_part(env_id, "solver")
         game = games.add_parser(env_id, help="has no solver" if solver is None else "exact values and best moves")
         if solver is not None:
@@ -34,6 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs the game's solver. Raises: ValueError: the game has none, or as the solver says."""
     solver = registry.optional_part(arguments.env, "solver")
     if solver is None:
-        solved = [env_id for env_id in registry.ids() if registry.optional_part(env_id, "solver")]
+        solved = [env_id for env_id in registry.working() if registry.optional_part(env_id, "solver")]
         raise ValueError(f"{arguments.env} has no solver: use {', '.join(solved)}")
     return solver.run(arguments)

@@ -43,7 +43,7 @@ class Service:
         """Which environments, options and levels there are, and which runs and records were named at the start."""
         del question
         listed = []
-        for env_id in registry.ids():
+        for env_id in registry.working():
             options = [
                 {
                     "name": name,

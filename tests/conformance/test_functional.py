@@ -7,6 +7,7 @@ import pytest
 from conformance.cases import BRIDGED, CASES
 
 import audamir_envs
+from audamir_envs.testing import registered
 from audamir_envs.testing.cases import LANES, compiled, walk
 from audamir_envs.testing.functional import Functional, Keys, over
 
@@ -56,3 +57,11 @@ def test_the_options_of_one_batch_may_differ():
             each = compiled(case).step(alone, jnp.broadcast_to(actions[lane], (LANES,)), jnp.int32(5))
             same = jax.tree.map(lambda a, b, lane=lane: np.array_equal(a[lane], b[lane]), together, each)
             assert all(jax.tree.leaves(same))
+
+
+def test_a_game_may_have_moments_when_everything_is_legal() -> None:
+    with registered("tally-v0", "tally"):
+        case = ("tally-v0", {"rounds": 12, "goal": 99})
+        assert walk(case)[0][0].legal_action_mask.all()
+        Functional().test_the_mask_is_what_step_accepts(case)
+        Functional().test_an_illegal_action(case)

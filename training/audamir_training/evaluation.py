@@ -197,7 +197,7 @@ def rotated_match(
 
 
 class _Side(Pytree):
-    """Games in progress, [games] in front, with what was played so far where there is room for it."""
+    """Games in progress, [games] in front, with what was played so far where it is taken down."""
 
     states: State
     total: Array  # float32 [players]: rewards so far
@@ -206,14 +206,14 @@ class _Side(Pytree):
     plies: Array  # int32 []
 
     @classmethod
-    def of(cls, env: Environment, states: State, room: int) -> _Side:
-        """Games that begin. Args: room: for how many plies; 0: nothing is taken down."""
+    def of(cls, env: Environment, states: State, plies: int) -> _Side:
+        """Games that begin. Args: plies: how many are taken down; 0: none."""
         count = states.current_player.shape[0]
         return cls(
             states=states,
             total=jnp.zeros((count, env.num_players), jnp.float32),
-            actions=jnp.zeros((count, room), jnp.int32),
-            chance=jnp.zeros((count, room, *(env.chance_shape or ())), jnp.uint8),
+            actions=jnp.zeros((count, plies), jnp.int32),
+            chance=jnp.zeros((count, plies, *(env.chance_shape or ())), jnp.uint8),
             plies=jnp.zeros(count, jnp.int32),
         )
 

@@ -28,7 +28,7 @@ def learning_of(env_id: str) -> Learning:
 
 def learnable(algorithm: str | None = None) -> tuple[str, ...]:
     """The ids of games that can be learned, by an algorithm if one is named."""
-    known = {env_id: registry.learning(env_id) for env_id in registry.ids()}
+    known = {env_id: registry.learning(env_id) for env_id in registry.working()}
     return tuple(env_id for env_id, found in known.items() if found and algorithm in (None, found.algorithm))
 
 
