@@ -25,6 +25,8 @@ from audamir_envs.agents.loading import load_agent_text
 from audamir_envs.bridges.compiled import CompiledGame, compiled_game
 from audamir_envs.bridges.steady import KEY_IMPL, steady_jit
 from audamir_envs.core import Array, Environment, Option, State
+from audamir_envs.records import Game, replay
+from audamir_envs.records.replaying import environment_of
 from audamir_envs.registry import environment_class, make, working
 from audamir_envs.sampling import sample_legal
 
@@ -47,6 +49,26 @@ def load_game(env_id: str, **options: Any) -> OpenSpielGame:
 def load_registered(name: str, params: dict[str, Any]) -> OpenSpielGame:
     """``pyspiel.load_game``, as something that can be pickled."""
     return pyspiel.load_game(name, params)
+
+
+def trajectory(game: Game) -> Any:
+    """A recorded game (``audamir_envs.records``) as a ``pyspiel.Trajectory``: OpenSpiel's own form, in JSON.
+
+    ``str(trajectory(game).to_string())`` is what OpenSpiel reads again by ``pyspiel.Trajectory(text)``.
+    Raises: ValueError: a game that is not offered, was set up by hand, lost by no legal move or cut, which OpenSpiel's
+    form cannot say; records.RecordError: one that does not follow the rules.
+    """
+    env = environment_of(game)
+    for _ in replay(game):  # every fault has the words of the record
+        pass
+    state = load_game(env.id, **env.options).new_initial_state()
+    if env.to_text(state.functional_state) != game.start:
+        raise ValueError(f"game {game.number} starts from a position of its own, which OpenSpiel's form cannot say")
+    if game.cut or game.forfeit is not None:
+        raise ValueError(f"game {game.number} was not played to its end, and OpenSpiel knows no other result")
+    for action in game.actions:
+        state.apply_action(action)
+    return pyspiel.Trajectory(state)
 
 
 class OpenSpielGame(pyspiel.Game):

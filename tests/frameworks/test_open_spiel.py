@@ -1,5 +1,7 @@
 """OpenSpiel's own algorithms play our games, through the adapter, as the functional API plays them."""
 
+import dataclasses
+import json
 import pickle
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import audamir_envs
+from audamir_envs import arena, records
 
 pytestmark = pytest.mark.frameworks
 pyspiel = pytest.importorskip("pyspiel", reason="OpenSpiel is not installed: pip install open_spiel")
@@ -151,6 +154,24 @@ def test_rollouts_in_jax_and_in_python_agree():
 def test_python_ends_in_peace():
     """What OpenSpiel keeps of the games is let go of when Python has ended already."""
     subprocess.run([sys.executable, "-c", "from audamir_envs.bridges import open_spiel"], check=True, timeout=100)
+
+
+@pytest.mark.parametrize(("env_id", "options"), [("stigmergy-v0", {"side": 2, "komi": 2}), ("colony-v0", {})])
+def test_recorded_games_as_trajectories(env_id, options, tmp_path):
+    env, path = audamir_envs.make(env_id, **options), tmp_path / "games.jsonl"
+    arena.evaluate(env, ["random", "random"], games=3, record=path)
+    for game in records.read(path).games:
+        text = str(open_spiel.trajectory(game).to_string())
+        again = pyspiel.Trajectory(text)
+        assert [step["action"] for step in json.loads(text)["transitions"]] == list(game.actions)
+        end = again.reconstruct_final_state()
+        assert [(value + 1) / 2 for value in end.returns()] == list(game.shares)
+        assert env.to_text(end.functional_state) == game.final
+    arena.evaluate(env, ["random", "random"], games=1, record=path, max_plies=4)
+    with pytest.raises(ValueError, match="not played to its end"):
+        open_spiel.trajectory(records.read(path).games[-1])
+    with pytest.raises(ValueError, match="starts from a position of its own"):
+        open_spiel.trajectory(dataclasses.replace(game, start=game.final, actions=(), moves=()))
 
 
 def test_what_is_not_offered():
