@@ -31,6 +31,7 @@ class Counting:
     name = "alphazero"  # as far as a state tells
     settings = TINY
     newer = ()
+    shown = None
 
     def __init__(self, interrupt_at: int = -1, number: int = signal.SIGTERM) -> None:
         self.interrupt_at, self.signal = interrupt_at, number

@@ -127,8 +127,11 @@ class Service:
         return {"text": recorded.written(self.games, self.levels, table, names, evaluations)}
 
     def opened(self, question: Question) -> Any:
-        """A recorded game: of two lines (``header``, ``game``), or of a file named at the start (``record, place``)."""
-        if question.get("record") is not None:
+        """A recorded game: of two lines (``header``, ``game``), of a file named at the start (``record, place``), or
+        the last self-play game of a training run (``run``)."""
+        if question.get("run") is not None:
+            game = recorded.pick(_chosen(question, "run", self.run_folders) / runs.GAME, 0)
+        elif question.get("record") is not None:
             game = recorded.pick(_chosen(question, "record", self.record_files), question.get("place"))
         else:
             game = recorded.read_lines(question.get("header"), question.get("game"))
@@ -139,7 +142,7 @@ class Service:
         return recorded.listed(_chosen(question, "record", self.record_files))
 
     def run(self, question: Question) -> Any:
-        """The numbers of a training run (``run``: its place in the list)."""
+        """The numbers of a training run (``run``: its place in the list), its level and its last self-play game."""
         folder = _chosen(question, "run", self.run_folders)
         level = str(folder / runs.LEVEL)
         try:
@@ -147,9 +150,13 @@ class Service:
         except (ValueError, OSError):  # there is none yet
             played = []
         try:
-            return runs.read(folder) | {"level": [played[0], *self.levels.entry(level)] if played else None}
+            told = runs.read(folder) | {"level": [played[0], *self.levels.entry(level)] if played else None}
         except OSError:
             raise BadRequest(f"run {folder.name} has no {runs.METRICS} that can be read") from None
+        try:
+            return told | {"game": recorded.summary(recorded.pick(folder / runs.GAME, 0))}
+        except BadRequest:  # there is none yet
+            return told | {"game": None}
 
 
 def _plies(question: Question, count: int) -> list[int]:

@@ -7,7 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-METRICS, LEVEL = "metrics.jsonl", "best.safetensors"  # of what a run writes, the files that are read here
+# Of what a run writes, the files that are read here.
+METRICS, LEVEL, GAME = "metrics.jsonl", "best.safetensors", "last_game.jsonl"
 _MOST = 400  # points of a curve that are sent
 
 

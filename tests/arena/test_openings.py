@@ -1,5 +1,8 @@
 """Books of openings: files and their faults, which opening a game gets, and games from them."""
 
+import json
+import os
+import pathlib
 import random
 
 import jax
@@ -133,3 +136,30 @@ def test_games_start_from_the_book_and_pairs_share_an_opening(env, content, tmp_
     assert result.interval["random"] == arena.grouped(
         result.records.shares[np.arange(12), (result.records.seats == 0).argmax(axis=1)], result.records.places
     )
+
+
+def _shipped() -> list[pathlib.Path]:
+    return sorted(pathlib.Path(__file__).parents[2].glob("checkpoints/*/*.openings.jsonl"))
+
+
+@pytest.mark.parametrize("path", _shipped(), ids=lambda path: path.name.partition(".")[0])
+def test_a_shipped_book_is_what_its_game_gets(path):
+    header, *lines = [json.loads(line) for line in path.read_text().splitlines()]
+    env = audamir_envs.make(header["env"], **header["options"])
+    book, _, text = openings.resolve(env, "book", 0)
+    assert text == f"book {header['crc32']}"
+    assert os.path.realpath(book.path) == str(path.resolve())
+    assert {header["made"]["checksum"]} - {None} <= {audamir_envs.make_agent(env, "zero").checksum}
+    positions = {line["position"] for line in lines}
+    assert len(positions) == len(lines) == header["openings"] >= 50
+    assert all(abs(line["value"]) <= header["made"]["bound"] for line in lines)
+    for position in list(positions)[:3]:
+        state = env.from_text(position)
+        assert not state.terminated
+        assert env.to_text(state) == position
+
+
+def test_there_are_books_for_the_standard_boards():
+    names = {path.name.partition(".")[0] for path in _shipped()}
+    colony = {f"{board}-{start}{more}" for board in (58, 61) for start in ("one", "three") for more in ("", "-claim")}
+    assert names >= colony | {"side3-komi4", "side4-komi4", "side5", "side5-komi8", "side6-komi2", "side8-komi2"}

@@ -50,6 +50,13 @@ def test_the_games_of_evaluations_are_recorded(trained) -> None:
         assert sum(shares) / 4 == pytest.approx(line["score"])
 
 
+def test_the_last_self_play_game_is_kept(trained) -> None:
+    record = records.read(trained / "last_game.jsonl")
+    assert len(record.games) == 1
+    assert list(records.verify(record.games)) == []
+    assert record.sections[0].header.agents[0]["agent"].startswith("alphazero@")
+
+
 def test_a_record_that_nothing_would_be_written_to_is_refused(tmp_path) -> None:
     start = ["stigmergy-v0", "--out", str(tmp_path / "run"), "--minutes", "100", *TINY, "--record"]
     with pytest.raises(ValueError, match="there are no evaluations to record: evaluate_minutes is 0"):

@@ -9,10 +9,12 @@ import pytest
 from audamir_training.games import variants
 from audamir_training.learning import cosine
 from audamir_training.ppo import PPO
+from audamir_training.watching import FILE, LastGame, first_lane
 from tiny_ppo import TINY_PPO
 from tiny_run import advanced, copied, mesh_of
 
 import audamir_envs
+from audamir_envs import records
 from audamir_envs.learned.checkpoints import CheckpointError, read_tensors, write_tensors
 
 
@@ -37,6 +39,19 @@ def test_counters_and_metrics_count(tiny, five) -> None:
     assert sum(line["levels_seats"] for line in metrics) > 0
     assert all(np.isfinite(list(line.values())).all() for line in metrics)
     assert all(set(tiny.summary(line)) == set(tiny.summary(metrics[0])) for line in metrics)
+
+
+def test_a_lane_is_shown_with_its_dice(tiny, tmp_path) -> None:
+    watcher, state = LastGame(tmp_path, "ppo"), tiny.start()
+    for _ in range(60):
+        state, _ = tiny.iterate(state)
+        watcher.see(tiny.shown[0], first_lane(tiny.shown[1]))
+        watcher.write(1)
+        if (tmp_path / FILE).exists():
+            break
+    games = records.read(tmp_path / FILE).games
+    assert any(games[0].chance)
+    assert list(records.verify(games)) == []
 
 
 def test_snapshots_are_taken_in_turn(tiny, five) -> None:

@@ -52,7 +52,7 @@ def played() -> tuple[Decisions, np.ndarray, dict]:
     play = jax.jit(
         lambda lanes, key: ppo_play.play(auto, by_tiles, by_logits, (), Mix(2, 0, 0), 4, lanes, key, (3, 3), other_way)
     )
-    _, decisions, last, sums = play(lanes_of(CONQUEST, PEACE), jax.random.key(0))
+    _, decisions, last, sums, _ = play(lanes_of(CONQUEST, PEACE), jax.random.key(0))
     return jax.tree.map(np.asarray, decisions), np.asarray(last), jax.tree.map(float, sums)
 
 

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("starlette", reason="needs starlette: pip install audamir-envs[web]")
 
 import audamir_envs
-from audamir_envs import records
+from audamir_envs import arena, records
 from audamir_envs.drawing.svg import to_svg
 from audamir_envs.web.app import make_app
 from audamir_envs.web.thinking import Levels
@@ -237,6 +237,14 @@ def test_a_run_is_told_by_its_metrics(make_client, tmp_path):
     assert len(loss) <= 400
     assert loss[-1][0] == 999
     assert loss[0][1] == pytest.approx(np.mean([1, 1 / 2, 1 / 3]), abs=1e-6)
+    assert told["game"] is None
+    assert "last_game.jsonl" in client.refusal("opened", {"run": 0})
+    env = audamir_envs.make("stigmergy-v0", side=2)
+    arena.evaluate(env, ["random", "random"], games=1, record=run / "last_game.jsonl")
+    game = records.read(run / "last_game.jsonl").games[0]
+    assert client.answer("run", {"run": 0})["game"]["plies"] == game.plies
+    assert client.answer("opened", {"run": 0})["game"]["actions"] == list(game.actions)
+    assert "run must be a number below 1" in client.refusal("opened", {"run": 1})
     (run / "metrics.jsonl").unlink()
     assert str(tmp_path) not in client.refusal("run", {"run": 0})
 

@@ -15,6 +15,8 @@ import pytest
 pytest.importorskip("starlette", reason="needs starlette: pip install audamir-envs[web]")
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
 
+from audamir_envs import arena  # noqa: E402
+
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.browser,
@@ -49,6 +51,7 @@ def server(tmp_path_factory):
     lines = [{"kind": "train", "iteration": i, "loss": 2 / i, "positions_per_second": 100.0 + i} for i in range(1, 30)]
     lines.append({"kind": "evaluation", "iteration": 29, "opponent": "weak", "score": 0.6, "low": 0.5, "high": 0.7})
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    arena.evaluate("stigmergy-v0", ["random", "random"], games=1, max_plies=8, record=run / "last_game.jsonl")
     quick = os.environ.get("XLA_FLAGS", "") + " --xla_backend_optimization_level=0"
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": quick}
     log = folder / "log"
@@ -326,6 +329,9 @@ def test_a_run_is_shown(page, server):
     training = page.locator('section[aria-label="Training"]')
     playwright.expect(training.locator("svg.chart")).to_have_count(3)
     playwright.expect(training.locator(".note")).to_contain_text("positions per second: 129")
+    training.get_by_role("button", name="Look at its last self-play game").click()
+    playwright.expect(page.locator('section[aria-label="Records"] .note').first).to_contain_text("game of c1")
+    playwright.expect(page.locator('section[aria-label="Records"] svg').first).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -15,7 +15,7 @@ from jax.sharding import PartitionSpec as P
 
 from audamir_envs import registry
 from audamir_envs.agents.loading import make_agent
-from audamir_envs.core import Array, Pytree, State
+from audamir_envs.core import Array, Environment, Pytree, State
 from audamir_envs.learned.checkpoints import save_level
 from audamir_envs.learned.networks import HexConfig, bind, init_parameters, make_network
 from audamir_envs.learned.search import SearchConfig
@@ -61,6 +61,7 @@ class AlphaZero:
         self.level = make_agent(settings.env, settings.level) if self.play_settings.against else None
         self.optimiser = learning.make_optimiser(settings)
         self.length = max(1, settings.replay_positions // (settings.lanes * settings.plies)) * settings.plies
+        self.shown: tuple[Environment, selfplay.Shown] | None = None
         self.newer = (".pool", *(f".lanes[{number}].opponent" for number in range(len(self.variants))))
         # Timed by this process on its own part of the lanes.
         lanes = settings.lanes * len(mesh.local_devices) // mesh.size
@@ -124,7 +125,7 @@ class AlphaZero:
         play_key, learn_key = jax.random.split(key)
         lanes, rings = list(state.lanes), list(state.replay)
         start, compiled = time.perf_counter(), self._play[number].compile_seconds
-        lanes[number], rings[number], pool, played = self._play[number](
+        lanes[number], rings[number], pool, played, shown = self._play[number](
             state.learner.average, state.pool, lanes[number], rings[number], play_key, state.positions
         )
         jax.block_until_ready(played)
@@ -143,6 +144,7 @@ class AlphaZero:
             positions=positions,
             games=state.games + played["games"].astype(jnp.int32),
         )
+        self.shown = self.variants[number].env, shown
         extra = {"all_games": state.games.astype(jnp.float32), "play_over_network": jnp.float32(overhead)}
         return state, played | learned | extra
 
@@ -273,7 +275,7 @@ class AlphaZero:
             others = {"level": self.level, "starts": starts}
             if self.play_settings.pooled:
                 others |= {"network": self.network, "pool": pool}
-            lanes, plies, sums = selfplay.play(variant, self.play_settings, evaluate, lanes, key, **others)
+            lanes, plies, sums, shown = selfplay.play(variant, self.play_settings, evaluate, lanes, key, **others)
             ring = replay.settle(replay.append(ring, plies), window, settings.root_share)
             sums = jax.tree.map(lambda leaf: jax.lax.psum(leaf, AXIS), sums)
             sums["policy_entropy"] = sums.pop("entropy") / (settings.lanes * settings.plies)
@@ -281,11 +283,11 @@ class AlphaZero:
                 games, won = sums.pop("pool_games"), sums.pop("pool_won")
                 pool = pools.scored(pool, games, won)
                 sums["pool_score"] = jnp.sum(won) / jnp.sum(games)  # nan where none ended
-            return lanes, ring, pool, sums
+            return lanes, ring, pool, sums, jax.tree.map(lambda leaf: leaf[None], shown)
 
         def sharded(parameters: Any, pool: Any, lanes: selfplay.Lanes, ring: replay.Replay, *rest: Array) -> Any:
             spread = (jax.tree.map(lambda _: P(AXIS), lanes), _replay_specs(ring))
-            specs = {"in_specs": (P(), P(), *spread, P(), P()), "out_specs": (*spread, P(), P())}
+            specs = {"in_specs": (P(), P(), *spread, P(), P()), "out_specs": (*spread, P(), P(), P(AXIS))}
             return jax.shard_map(play, mesh=self.mesh, check_vma=False, **specs)(parameters, pool, lanes, ring, *rest)
 
         return Program(sharded, donate_argnums=(2, 3))

@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec as P
 from audamir_envs import registry
 from audamir_envs.agents.loading import make_agent
 from audamir_envs.autoreset import auto_reset
-from audamir_envs.core import Array, Pytree, State
+from audamir_envs.core import Array, Environment, Pytree, State
 from audamir_envs.learned.checkpoints import save_level
 from audamir_envs.learned.search import mask_logits
 from audamir_envs.learning import Variant
@@ -57,6 +57,7 @@ class PPO:
         self.policy = PolicyNetwork(self.variants[0].env, settings.channels, settings.blocks)
         self.levels = tuple(_level(settings.env, name) for name in settings.levels.split(",") if name)
         self.mix = _mix(settings, len(self.levels), mesh.size)
+        self.shown: tuple[Environment, ppo_play.Shown] | None = None
         self.optimiser = ppo_learning.make_optimiser(settings)
         self._iterate = [self._program(variant) for variant in self.variants]
         self._begin_lanes = [jax.jit(functools.partial(self._begin, variant)) for variant in self.variants]
@@ -94,7 +95,7 @@ class PPO:
         iteration = int(state.iteration)
         number = self._variant(iteration)
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.settings.seed), 2), iteration)
-        learner, lanes, measured = self._iterate[number](
+        learner, lanes, measured, shown = self._iterate[number](
             state.learner, state.lanes[number], self._pool(number, iteration), key, state.iteration, state.positions
         )
         state = PPOState(
@@ -104,6 +105,7 @@ class PPO:
             positions=state.positions + self.settings.lanes * self.settings.steps,
             games=state.games + measured["games"].astype(jnp.int32),
         )
+        self.shown = self.variants[number].env, shown
         return state, measured | {"all_games": state.games.astype(jnp.float32)}
 
     def compile_seconds(self) -> float:
@@ -238,7 +240,7 @@ class PPO:
                 here,
                 mesh=self.mesh,
                 in_specs=(P(), specs, P(), P(), P(), P()),
-                out_specs=(P(), specs, P()),
+                out_specs=(P(), specs, P(), P(AXIS)),
                 check_vma=False,
             )(learner, lanes, *rest)
 
@@ -253,7 +255,7 @@ class PPO:
         key: Array,
         iteration: Array,
         positions: Array,
-    ) -> tuple[ppo_learning.PPOLearner, ppo_play.Lanes, dict[str, Array]]:
+    ) -> tuple[ppo_learning.PPOLearner, ppo_play.Lanes, dict[str, Array], ppo_play.Shown]:
         """One device's part of an iteration. Consumes key."""
         settings = self.settings
         play_key, learn_key = jax.random.split(key)
@@ -273,7 +275,7 @@ class PPO:
             return jax.vmap(lambda parameters, seen: apply(parameters, seen).logits)(opponents, observation)
 
         auto = auto_reset(env, init=self._init(variant, pool))
-        lanes, decisions, last, sums = ppo_play.play(
+        lanes, decisions, last, sums, shown = ppo_play.play(
             auto,
             functools.partial(apply, learner.parameters),
             snapshot,
@@ -301,7 +303,7 @@ class PPO:
             ),
             taken=learner.taken + due.astype(jnp.int32),
         )
-        return learner, lanes, jax.lax.psum(sums, AXIS) | learned
+        return learner, lanes, jax.lax.psum(sums, AXIS) | learned, jax.tree.map(lambda leaf: leaf[None], shown)
 
 
 def _level(env_id: str, name: str) -> Any:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from audamir_envs.agents.base import Agent
 from audamir_envs.autoreset import AutoReset, AutoResetState
 from audamir_envs.core import Array, Environment, Pytree, State
+from audamir_training.watching import Shown
 
 Evaluate = Callable[[Array], Any]
 """A network on observations [batch, ...]: ``logits`` [batch, actions], ``values`` [batch, players] by relative seat."""
@@ -135,12 +136,13 @@ def play(
     key: Array,
     table: tuple[int, int] = (0, 0),
     other_way: OtherWay | None = None,
-) -> tuple[Lanes, Decisions, Array, dict[str, Array]]:
+) -> tuple[Lanes, Decisions, Array, dict[str, Array], Shown]:
     """Plays ``steps`` decisions in every lane. Consumes key; a lane's draws depend on its number, not on its place.
 
     Args: snapshot: the logits [groups, lanes, actions] of each group's snapshot, of observations [groups, lanes, ...];
     table, other_way: see ``learning.Variant`` and ``learning.Chance``.
-    Returns: the lanes; the decisions; the values after the last one, float32 [lanes, P]; sums, float32 [] each.
+    Returns: the lanes; the decisions; the values after the last one, float32 [lanes, P]; sums, float32 [] each; what
+    one lane played, [steps] each.
     """
     env = auto.env
     players = env.num_players
@@ -172,7 +174,7 @@ def play(
             chosen.append(jax.vmap(level.act)(seats, own_keys).reshape(groups, mix.scripted))
         return jnp.concatenate(chosen, axis=1).reshape(-1)
 
-    def step(carry: tuple[Lanes, Array, Array], number: Array) -> tuple[Any, tuple[Decisions, dict[str, Array]]]:
+    def step(carry: tuple[Lanes, Array, Array], number: Array) -> tuple[Any, tuple[Decisions, dict[str, Array], Shown]]:
         lanes, logits, values = carry
         step_key = jax.random.fold_in(key, number)
         keys = jax.vmap(lambda lane: jax.random.split(jax.random.fold_in(step_key, lane), 4))(lanes.number)
@@ -221,12 +223,34 @@ def play(
             number=lanes.number,
         )
         carry = after_lanes, said.logits[: done.shape[0]], absolute(following, after.current_player)
-        return carry, (decisions, _sums(mix, levels, lanes.own, decisions, length))
+        shown = show(env, before, action, keys[:, 2], after)
+        return carry, (decisions, _sums(mix, levels, lanes.own, decisions, length), shown)
 
     said = evaluate(lanes.state.observation)
     carry = lanes, said.logits, absolute(said.values, lanes.state.current_player)
-    (lanes, _, last), (decisions, sums) = jax.lax.scan(step, carry, jnp.arange(steps, dtype=jnp.int32))
-    return lanes, decisions, last, jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), sums)
+    (lanes, _, last), (decisions, sums, shown) = jax.lax.scan(step, carry, jnp.arange(steps, dtype=jnp.int32))
+    return lanes, decisions, last, jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), sums), shown
+
+
+def show(env: Environment, before: AutoResetState, action: Array, keys: Array, after: AutoResetState) -> Shown:
+    """The decision of the first lane, in which the learner plays all seats as long as it does in any.
+
+    Args: keys: [lanes] as ``AutoReset.step`` got them, which looks at them once more here.
+    """
+    state, chosen, key, ended = jax.tree.map(lambda leaf: leaf[0], (before, action, keys, after))
+    step_key = jax.random.split(key)[0]
+    if env.chance_shape is None:
+        chance = jnp.zeros((0,), jnp.uint8)
+    else:
+        chance = env.chance_of(state, chosen, step_key)
+    return Shown(
+        game=state.game,
+        action=chosen,
+        chance=chance,
+        after=env.step_game(state.game, chosen, step_key),
+        over=ended.just_reset,
+        rewards=ended.final_rewards,
+    )
 
 
 def _sums(mix: Mix, levels: Sequence[Agent], own: Array, decisions: Decisions, length: Array) -> dict[str, Array]:

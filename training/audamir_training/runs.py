@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from audamir_envs import files
-from audamir_envs.core import Array
+from audamir_envs.core import Array, Environment
 from audamir_envs.intervals import wilson
 from audamir_envs.learned.tensors import CheckpointError
 from audamir_training import devices, storage
@@ -27,6 +27,7 @@ from audamir_training.metrics import FILE, Metrics
 from audamir_training.recording import Recorder
 from audamir_training.settings import RunSettings, check_numbers
 from audamir_training.trackers import TensorBoard, Tracker
+from audamir_training.watching import LastGame, Shown, first_lane
 
 STATE, BEST, LEARNER = "state.safetensors", "best.safetensors", "learner.safetensors"
 # The last is sent when a terminal closes; a process that ignores it (nohup) goes on ignoring it.
@@ -40,6 +41,7 @@ class Algorithm(Protocol):
     name: str
     settings: Any  # a frozen dataclass of plain values
     newer: tuple[str, ...]  # beginnings of the names of leaves that states of older versions lack
+    shown: tuple[Environment, Shown] | None  # what one lane of each device played in the last iteration
 
     def compile_seconds(self) -> float:
         """Spent on compiling so far, matches not counted."""
@@ -138,6 +140,7 @@ class Run:
             raise ValueError("there are no evaluations to record: evaluate_minutes is 0, or opponents are none")
         told = record is not None
         self._matches = {name: algorithm.match(name, settings.evaluate_games, told) for name in names}
+        self._last_game = LastGame(folder, algorithm.name) if devices.is_writer() else None
         self._recorder = Recorder(record, algorithm.name) if record and devices.is_writer() else None
         self._metrics: Metrics | None = None
         self._board: TensorBoard | None = None
@@ -190,6 +193,8 @@ class Run:
                 break
             state, measured = algorithm.iterate(state)
             iteration = algorithm.iteration(state)
+            if self._last_game and algorithm.shown and algorithm.shown[0].chance_shape is not None:
+                self._last_game.see(algorithm.shown[0], first_lane(algorithm.shown[1]))
             collected.append(measured)
             now = self._seconds()
             if now - logged >= settings.log_seconds:
@@ -198,6 +203,8 @@ class Run:
                 means |= {"positions": positions, "seconds": round(now, 1)}
                 means["positions_per_second"] = (positions - positions_then) / max(now - logged, 1e-9)
                 self._write("train", iteration, means)
+                if self._last_game:
+                    self._last_game.write(iteration)
                 self.display.train(iteration, means, algorithm.summary(means), 60 * settings.minutes - now)
                 collected, logged, positions_then = [], now, positions
         if stop and not done:

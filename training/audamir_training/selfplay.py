@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from audamir_envs.agents.base import Agent
-from audamir_envs.core import Array, Pytree
+from audamir_envs.core import Array, Environment, Pytree
 from audamir_envs.learned.networks import Evaluate
 from audamir_envs.learned.search import SearchConfig, Searched, search
 from audamir_envs.learning import Variant
@@ -21,6 +21,7 @@ from audamir_envs.sampling import sample_legal
 from audamir_training.games import ownership, start_of
 from audamir_training.pools import Pool, draw_opponents, evaluate_each
 from audamir_training.replay import Plies
+from audamir_training.watching import Shown
 
 _FORK_PLIES = 2  # a game that begins at an earlier game's position opens with 0 to so many random plies
 
@@ -113,6 +114,20 @@ def record(variant: Variant, lanes: Lanes, found: Searched, full: Array, random:
     )
 
 
+def show(env: Environment, lanes: Lanes, action: Array, after: Any) -> Shown:
+    """The ply of the last lane, in which the learner plays both seats as long as any does."""
+    game, ended = jax.tree.map(lambda leaf: leaf[-1], (lanes.game, after))
+    outcome = env.outcome(ended)
+    return Shown(
+        game=game,
+        action=action[-1].astype(jnp.int32),
+        chance=jnp.zeros(env.chance_shape or (0,), jnp.uint8),
+        after=ended,
+        over=outcome.terminated | outcome.truncated,
+        rewards=outcome.rewards,
+    )
+
+
 def other_seat(number: Array, group: int) -> Array:
     """int32: the seat that a level or an earlier self has in a lane: always the same one there and the other one in the
     next group, so that with an even number of groups it has either seat equally often."""
@@ -172,7 +187,7 @@ def play(
     starts: Starts | None = None,
     network: Any = None,
     pool: Pool | None = None,
-) -> tuple[Lanes, Plies, dict[str, Array]]:
+) -> tuple[Lanes, Plies, dict[str, Array], Shown]:
     """Plays ``settings.plies`` plies in every lane. Consumes key; a lane's draws depend on its number, not its place.
 
     Where a level or an earlier self moves, the position is searched all the same: the search is what is learned, the
@@ -180,7 +195,7 @@ def play(
 
     Args: starts: what ``settings.fork_share`` of new games begin at; network, pool: of the earlier selves.
     Returns: the lanes; the plies for the replay [plies, lanes]; sums over lanes and plies, float32 [] each, and with a
-    pool ``pool_games`` and ``pool_won``, float32 [selves].
+    pool ``pool_games`` and ``pool_won``, float32 [selves]; what one lane played, [plies] each.
     """
     env = variant.env
 
@@ -211,7 +226,7 @@ def play(
         begun = jax.vmap(lambda key, start, fork: begin_game(variant, settings.opening_plies, key, start, fork))
         return begun(keys, starts.game, forked), opponent
 
-    def ply(lanes: Lanes, step: Array) -> tuple[Lanes, tuple[Plies, dict[str, Array]]]:
+    def ply(lanes: Lanes, step: Array) -> tuple[Lanes, tuple[Plies, dict[str, Array], Shown]]:
         step_key = jax.random.fold_in(key, step)
         kind_key, lane_key = jax.random.split(step_key)
         keys = jax.vmap(lambda lane: jax.random.split(jax.random.fold_in(lane_key, lane), 5))(lanes.number)
@@ -231,6 +246,7 @@ def play(
         after = jax.vmap(env.step_game, in_axes=(0, 0, None))(lanes.game, action, None)
         plies = record(variant, lanes, found, full, random, after)
         sums = _sums(settings, lanes, plies, found, pool)
+        shown = show(env, lanes, action, after)
 
         def of_new(old: Array, new: Array) -> Array:
             return jnp.where(plies.over.reshape(-1, *[1] * (old.ndim - 1)), new, old)
@@ -242,10 +258,10 @@ def play(
             number=lanes.number,
             opponent=of_new(lanes.opponent, opponent),
         )
-        return lanes, (plies, sums)
+        return lanes, (plies, sums, shown)
 
-    lanes, (plies, sums) = jax.lax.scan(ply, lanes, jnp.arange(settings.plies, dtype=jnp.int32))
-    return lanes, plies, jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), sums)
+    lanes, (plies, sums, shown) = jax.lax.scan(ply, lanes, jnp.arange(settings.plies, dtype=jnp.int32))
+    return lanes, plies, jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), sums), shown
 
 
 def _sums(settings: PlaySettings, lanes: Lanes, plies: Plies, found: Searched, pool: Pool | None) -> dict[str, Array]:

@@ -24,6 +24,9 @@ if (about.runs.length) {
     const table = { env, options: {}, seed: Math.floor(Math.random() * 2147483647), start: null, actions: [] };
     await play.begin({ game: table, players: seats.map(() => level[0]), names: seats });
     show("Play");
+  }, async (run, name, game) => {
+    await records.look(run, name, game);
+    show("Records");
   })]);
 }
 

@@ -69,6 +69,11 @@ export class Records {
     }
   }
 
+  // Opens the last self-play game of a training run. game: its summary.
+  async look(run, name, game) {
+    await this.#try(() => this.#show([{ ...game, question: { run } }], `The last self-play game of ${name}.`));
+  }
+
   async #choose(number) {
     if (number === "") return;
     await this.#try(async () => {

@@ -8,8 +8,10 @@ const SECONDS = 5;
 
 export class Runs {
   // onwatch(env, level): plays the newest level against itself; level: [text, name].
-  constructor(about, onwatch) {
+  // onlook(run, name, game): opens the last self-play game; game: its summary.
+  constructor(about, onwatch, onlook) {
     this.watch = button("Watch its best level play itself", () => onwatch(this.level[0], this.level.slice(1)), { hidden: true });
+    this.look = button("Look at its last self-play game", () => onlook(this.chosen, about.runs[this.chosen], this.game), { hidden: true });
     this.chosen = 0;
     this.note = html("p", { className: "note", role: "status" });
     this.charts = html("div", { className: "charts" });
@@ -17,7 +19,7 @@ export class Runs {
       html("div", { className: "row" }, choice("Run", about.runs.map((name, number) => [String(number), name]), "0", (number) => {
         this.chosen = Number(number);
         this.#read();
-      }), this.watch),
+      }), this.look, this.watch),
       this.note, this.charts);
   }
 
@@ -40,6 +42,9 @@ export class Runs {
     const { last } = found;
     this.level = found.level;
     this.watch.hidden = !found.level;
+    this.game = found.game;
+    this.look.hidden = !found.game;
+    if (found.game) this.look.title = `${found.game.players[0]}, ${found.game.plies} plies`;
     const told = ["iteration", "positions", "positions_per_second", "seconds"].filter((name) => name in last);
     this.note.textContent = told.map((name) => `${name.replaceAll("_", " ")}: ${short(last[name])}`).join("   ");
     const opponents = Object.entries(found.evaluation);
