@@ -28,6 +28,7 @@ from audamir_training.display import figure
 from audamir_training.overhead import Overhead
 from audamir_training.programs import Program
 from audamir_training.settings import AlphaZeroSettings, check_numbers
+from audamir_training.watching import Shown
 
 
 class AlphaZeroState(Pytree):
@@ -61,7 +62,7 @@ class AlphaZero:
         self.level = make_agent(settings.env, settings.level) if self.play_settings.against else None
         self.optimiser = learning.make_optimiser(settings)
         self.length = max(1, settings.replay_positions // (settings.lanes * settings.plies)) * settings.plies
-        self.shown: tuple[Environment, selfplay.Shown] | None = None
+        self.shown: tuple[Environment, Shown] | None = None
         self.newer = (".pool", *(f".lanes[{number}].opponent" for number in range(len(self.variants))))
         # Timed by this process on its own part of the lanes.
         lanes = settings.lanes * len(mesh.local_devices) // mesh.size

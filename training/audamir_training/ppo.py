@@ -27,6 +27,7 @@ from audamir_training.ppo_network import PolicyNetwork
 from audamir_training.programs import Program
 from audamir_training.selfplay import begin_game
 from audamir_training.settings import PPOSettings, check_numbers
+from audamir_training.watching import Shown
 
 _POOL_ITERATIONS = 8  # for which a pool of prepared games is used before a new one is drawn
 
@@ -57,7 +58,7 @@ class PPO:
         self.policy = PolicyNetwork(self.variants[0].env, settings.channels, settings.blocks)
         self.levels = tuple(_level(settings.env, name) for name in settings.levels.split(",") if name)
         self.mix = _mix(settings, len(self.levels), mesh.size)
-        self.shown: tuple[Environment, ppo_play.Shown] | None = None
+        self.shown: tuple[Environment, Shown] | None = None
         self.optimiser = ppo_learning.make_optimiser(settings)
         self._iterate = [self._program(variant) for variant in self.variants]
         self._begin_lanes = [jax.jit(functools.partial(self._begin, variant)) for variant in self.variants]
@@ -255,7 +256,7 @@ class PPO:
         key: Array,
         iteration: Array,
         positions: Array,
-    ) -> tuple[ppo_learning.PPOLearner, ppo_play.Lanes, dict[str, Array], ppo_play.Shown]:
+    ) -> tuple[ppo_learning.PPOLearner, ppo_play.Lanes, dict[str, Array], Shown]:
         """One device's part of an iteration. Consumes key."""
         settings = self.settings
         play_key, learn_key = jax.random.split(key)
