@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -21,6 +20,7 @@ from audamir_envs.agents.base import Agent
 from audamir_envs.agents.responses import MOST, BestResponse
 from audamir_envs.agents.responses import best_response as respond
 from audamir_envs.core import Environment, State
+from audamir_envs.files import check_writable, write_result
 from audamir_envs.stigmergy.environment import Stigmergy
 from audamir_envs.stigmergy.regret import Regret, regret, sample_positions
 from audamir_envs.stigmergy.solver_exact import ExactTable, Stones, check_side, load, solve
@@ -71,8 +71,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.komi is not None:
         raise ValueError("--komi means nothing without --against: a table holds the values of all komi")
-    if args.save is not None and (not args.save or os.path.isdir(args.save)):
-        raise ValueError(f"--save {args.save!r} is not valid: use the name of a file")
+    check_writable(args.save)
     if args.load is not None:
         table = load(args.load)
         if args.side not in (None, table.side):
@@ -81,9 +80,11 @@ def run(args: argparse.Namespace) -> int:
         side = 3 if args.side is None else args.side
         check_side(side)
         table = _solve_showing_progress(side, args.cache)
-    if args.save:
-        table.save(args.save)
-    print("\n".join(report(table)))
+    try:  # first: whoever reads the report may leave before its end
+        if args.save:
+            write_result(args.save, table.to_bytes())
+    finally:
+        print("\n".join(report(table)))
     return 0
 
 

@@ -177,6 +177,10 @@ class ExactTable:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the table as npz (30 MB on side 3), whole or not at all. Raises: OSError."""
+        files.write_bytes(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """What ``save`` writes."""
         content = io.BytesIO()
         np.savez_compressed(
             content,
@@ -186,7 +190,7 @@ class ExactTable:
             checksum=np.int64(zlib.crc32(self.values.tobytes())),
             values=self.values,
         )
-        files.write_bytes(path, content.getvalue())
+        return content.getvalue()
 
 
 def rules_of(board: HexBoard, stones: Stones) -> tuple[list[int], int]:

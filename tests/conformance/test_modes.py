@@ -52,6 +52,18 @@ def test_without_implicit_rank_promotion(env_id):
 
 
 @pytest.mark.parametrize("env_id", CASES)
+def test_on_an_explicit_mesh_without_shard_map(env_id):
+    _, automatic, keys, states = made(env_id)
+    mesh = jax.make_mesh((2,), ("devices",), axis_types=(AxisType.Explicit,))
+    split = PartitionSpec("devices")
+    states, keys = jax.device_put((states, keys), jax.NamedSharding(mesh, split))
+    with jax.set_mesh(mesh):
+        for program in (*programs(env_id), lambda states, keys: jax.vmap(automatic.init)(keys)):
+            found = jax.eval_shape(jax.sharding.auto_axes(program, out_sharding=split), states, keys)
+            assert jax.typeof(jax.tree.leaves(found)[0]).sharding.spec[0] == "devices"
+
+
+@pytest.mark.parametrize("env_id", CASES)
 def test_inside_shard_map_on_an_explicit_mesh(env_id):
     _, automatic, keys, states = made(env_id)
     mesh = jax.make_mesh((2,), ("devices",), axis_types=(AxisType.Explicit,))

@@ -7,7 +7,9 @@ import jax
 import numpy as np
 import pytest
 
+import audamir_envs
 from audamir_envs.bridges.pettingzoo import GameAEC
+from audamir_envs.bridges.selfplay import SelfPlayVectorEnv
 
 CASES = {
     "colony-v0": {"starter": "random", "max_turns": 6},
@@ -70,6 +72,17 @@ def vector(env_id):
     return seen
 
 
+def selfplay(env_id):
+    env = SelfPlayVectorEnv(audamir_envs.make(env_id, **CASES[env_id]), 3)
+    observation, info = env.reset(seed=7)
+    seen = [np.asarray(observation).tobytes()]
+    for _ in range(3):
+        mask = np.asarray(info["action_mask"])
+        observation, reward, _, _, info = env.step(mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1))
+        seen.append((np.asarray(observation).tobytes(), np.asarray(reward).tobytes()))
+    return seen
+
+
 def name(env_id):
     return f"audamir_envs/{env_id.split('-')[0].title()}-v0"
 
@@ -87,7 +100,7 @@ def test_a_seed_means_the_same_game():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("play", [pettingzoo, single, vector], ids=lambda play: play.__name__)
+@pytest.mark.parametrize("play", [pettingzoo, single, vector, selfplay], ids=lambda play: play.__name__)
 @pytest.mark.parametrize("env_id", CASES)
 def test_a_seed_means_the_same_game_in_every_bridge(env_id, play):
     check(env_id, play, SETTINGS)

@@ -174,6 +174,15 @@ def test_recorded_games_as_trajectories(env_id, options, tmp_path):
         open_spiel.trajectory(dataclasses.replace(game, start=game.final, actions=(), moves=()))
 
 
+@pytest.mark.parametrize("kind", ["rbg", "unsafe_rbg"])
+def test_under_other_keys_games_and_rollouts_work(kind):
+    with jax.default_prng_impl(kind):
+        game = open_spiel.load_game("stigmergy-v0", side=2)
+        state = randomly(game.new_initial_state(), np.random.default_rng(1), 3)
+        assert open_spiel.RolloutEvaluator(game, rollouts=4).evaluate(state).sum() == pytest.approx(0)
+        assert open_spiel.AgentBot(game, "weak").step(state) in state.legal_actions()
+
+
 def test_what_is_not_offered():
     with pytest.raises(ValueError, match="colony-v0, stigmergy-v0"):
         open_spiel.load_game("principalities-v0")
