@@ -12,9 +12,10 @@ if not sys.flags.safe_path and sys.path and sys.path[0] in ("", os.getcwd()):
 
 def run() -> int:
     """The command that the first word names. Raises: as the command."""
-    from audamir_training import commands
+    from audamir_training import commands, exploiting
 
     known = {"train": commands.train, "plot": commands.plot, "export": commands.export}
+    known["exploit"] = exploiting.exploit
     words = sys.argv[1:]
     if not words or words[0] not in known:
         raise ValueError(f"use one of {', '.join(known)}")

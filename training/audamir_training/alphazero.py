@@ -13,8 +13,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from audamir_envs import registry
-from audamir_envs.agents.loading import make_agent
+from audamir_envs.agents.base import Agent
 from audamir_envs.core import Array, Environment, Pytree, State
 from audamir_envs.learned.checkpoints import save_level
 from audamir_envs.learned.networks import HexConfig, bind, init_parameters, make_network
@@ -22,7 +21,7 @@ from audamir_envs.learned.search import SearchConfig
 from audamir_envs.learned.zero import Zero
 from audamir_envs.learning import Variant
 from audamir_envs.symmetry import symmetries
-from audamir_training import evaluation, games, learning, pools, replay, selfplay
+from audamir_training import evaluation, games, learning, opponents, pools, replay, selfplay
 from audamir_training.devices import AXIS
 from audamir_training.display import figure
 from audamir_training.overhead import Overhead
@@ -59,7 +58,8 @@ class AlphaZero:
         self.network = make_network(self.config)
         self.tables = [symmetries(variant.env) for variant in self.variants]
         self.play_settings = _play_settings(settings)
-        self.level = make_agent(settings.env, settings.level) if self.play_settings.against else None
+        self.initial: Any = None  # parameters to start from instead of drawn ones
+        self.level = _level(settings)
         self.optimiser = learning.make_optimiser(settings)
         self.length = max(1, settings.replay_positions // (settings.lanes * settings.plies)) * settings.plies
         self.shown: tuple[Environment, Shown] | None = None
@@ -84,6 +84,8 @@ class AlphaZero:
         parameters = init_parameters(
             self.network, first.observation_shape, first.num_actions, jax.random.fold_in(key, 0)
         )
+        if self.initial is not None:
+            parameters = jax.tree.map(jnp.array, self.initial)
         learner = learning.LearnerState(
             parameters=parameters,
             average=jax.tree.map(jnp.copy, parameters),
@@ -188,7 +190,7 @@ class AlphaZero:
         def learner(parameters: Any, states: State, key: Array) -> Array:
             return Zero(settings.env, self.network, parameters, config).act_batch(states, key)
 
-        level: Any = make_agent(env, opponent)
+        level = opponents.load(env, opponent)
         limit = min(env.max_steps, 2 * max(variant.longest for variant in self.variants))
         return evaluation.two_player_match(env, learner, level, games, 2, limit, self.mesh, told)
 
@@ -352,13 +354,21 @@ def _play_settings(settings: AlphaZeroSettings) -> selfplay.PlaySettings:
     )
 
 
-def _check(settings: AlphaZeroSettings, devices: int) -> None:
-    """Raises: ValueError naming what must divide what, or what a number and a level may be."""
-    check_numbers(settings)
-    scripted = registry.part(settings.env, "scripted").AGENTS
+def _level(settings: AlphaZeroSettings) -> Agent | None:
+    """The level that has a seat in some lanes, if any have one. Raises: ValueError."""
     usual = type(settings)(env=settings.env).level  # which not every game has
-    if settings.level not in scripted and (settings.level_share or settings.level != usual):
-        raise ValueError(f"level={settings.level!r} is not valid: use {', '.join(scripted)}")
+    if not settings.level_share and settings.level == usual:
+        return None
+    try:
+        level = opponents.load(settings.env, settings.level)
+    except ValueError as error:
+        raise ValueError(f"level={settings.level!r} is not valid: {error}") from None
+    return level if settings.level_share else None
+
+
+def _check(settings: AlphaZeroSettings, devices: int) -> None:
+    """Raises: ValueError naming what must divide what, or what a number may be."""
+    check_numbers(settings)
     for name, whole, part in (
         ("groups", settings.groups, devices),
         ("lanes", settings.lanes, settings.groups),

@@ -1,4 +1,4 @@
-"""``audamir train``, ``audamir plot`` and ``audamir export``, found by their entry points; each takes its own words."""
+"""``audamir train``, ``audamir plot`` and ``audamir export`` (and what ``exploit`` shares with them), found by their entry points; each takes its own words."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def train(arguments: Sequence[str]) -> int:
     Returns: 0; 129, 130 or 143 after SIGHUP, SIGINT or SIGTERM (the state is saved then too).
     Raises: ValueError for settings that are not valid; CheckpointError, ValueError, OSError as ``runs.Run.go``.
     """
-    parser = _parser(
-        "train", _train_description(), f"audamir train {_example_id()} --preset quick --minutes 4 --out runs/c1"
+    parser = make_parser(
+        "train", _train_description(), f"audamir train {example_id()} --preset quick --minutes 4 --out runs/c1"
     )
     parser.usage = "audamir train [-h] [--preset {quick,small,full}] --out DIR [--SETTING VALUE ...] ENV"
     parser.add_argument("env", metavar="ENV", help=f"one of {', '.join(games.learnable())}")
@@ -52,7 +52,7 @@ def train(arguments: Sequence[str]) -> int:
     distributed.add_argument("--coordinator", metavar="HOST:PORT", help="address of the first process")
     distributed.add_argument("--processes", type=int, metavar="N", help="how many there are")
     distributed.add_argument("--process", type=int, metavar="I", help="which of them this is, from 0")
-    _add_flags(parser)
+    add_flags(parser)
     args = parser.parse_args(arguments)
 
     alone = [f"--{name}" for name in ("coordinator", "processes", "process") if getattr(args, name) is not None]
@@ -75,7 +75,7 @@ def _train(args: argparse.Namespace, saving: threading.Lock) -> int:
     from audamir_training.runs import Run
     from audamir_training.trackers import Tracker
 
-    settings, run_settings = _settings(args)
+    settings, run_settings = settings_of(args)
     algorithm = algorithms.build(settings)
     quiet = args.quiet or not devices.is_writer()
     display = Display(f"{args.env} in {args.out}", run_settings.minutes, quiet)
@@ -90,7 +90,7 @@ def plot(arguments: Sequence[str]) -> int:
 
     Raises: ValueError without lines to draw; OSError.
     """
-    parser = _parser("plot", "Draws the curves of a run as PNG.", "audamir plot runs/c1")
+    parser = make_parser("plot", "Draws the curves of a run as PNG.", "audamir plot runs/c1")
     parser.add_argument("run", type=Path, metavar="DIR", help="the run's folder")
     parser.add_argument("--png", type=Path, metavar="FILE", help="default: curves.png in the folder")
     args = parser.parse_args(arguments)
@@ -107,7 +107,9 @@ def export(arguments: Sequence[str]) -> int:
 
     Raises: FileNotFoundError, FileExistsError, CheckpointError, ValueError, OSError as ``exporting.export``.
     """
-    parser = _parser("export", "Writes a run's level and its card.", f"audamir export runs/c1 levels/{_example_id()}")
+    parser = make_parser(
+        "export", "Writes a run's level and its card.", f"audamir export runs/c1 levels/{example_id()}"
+    )
     parser.add_argument("run", type=Path, metavar="DIR", help="the run's folder")
     parser.add_argument("target", type=Path, metavar="TO", help="a folder, or a file that ends in .safetensors")
     parser.add_argument("--last", action="store_true", help="the newest parameters, not the best measured")
@@ -122,7 +124,12 @@ def export(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _settings(args: argparse.Namespace) -> tuple[Any, RunSettings]:
+def settings_of(args: argparse.Namespace, purpose: str = "train") -> tuple[Any, RunSettings]:
+    """The settings that the words of a command mean, and those of the run in the folder, if one is there.
+
+    Args: args: with ``env, preset, algorithm, learner, out`` and the flags; purpose: the command, ``exploit`` or
+    ``train``, whose runs alone go on. Raises: ValueError; CheckpointError: a state that is damaged.
+    """
     from audamir_training import storage
     from audamir_training.runs import STATE
 
@@ -135,6 +142,9 @@ def _settings(args: argparse.Namespace) -> tuple[Any, RunSettings]:
         facts = storage.read_facts(path)
         if facts.get("env") != args.env:
             raise ValueError(f"{args.out} holds a run of {facts.get('env')}, not of {args.env}: use another --out")
+        made_by = "exploit" if "exploit" in facts else "train"
+        if made_by != purpose:
+            raise ValueError(f"{args.out} holds a run of audamir {made_by}, not of {purpose}: use another --out")
         settings = storage.settings_of(path, facts)
         if args.algorithm and args.algorithm != facts["algorithm"]:
             raise ValueError(
@@ -198,11 +208,13 @@ def _train_description() -> str:
     return _TRAIN_DESCRIPTION.format(learners="; ".join(learners), layouts="\n".join(layouts))
 
 
-def _example_id() -> str:
+def example_id() -> str:
+    """A game for examples."""
     return next(iter(games.learnable("alphazero")), registry.ids()[0])
 
 
-def _parser(name: str, description: str, example: str) -> Parser:
+def make_parser(name: str, description: str, example: str) -> Parser:
+    """The parser of a command of ours."""
     return Parser(
         prog=f"audamir {name}",
         description=description,
@@ -211,12 +223,15 @@ def _parser(name: str, description: str, example: str) -> Parser:
     )
 
 
-def _add_flags(parser: Parser) -> None:
-    """A flag for every field of the settings; those that both algorithms have are in a group of their own."""
+def add_flags(parser: Parser, but: Sequence[str] = ()) -> None:
+    """A flag for every field of the settings; those that both algorithms have are in a group of their own.
+
+    Args: but: fields that get none.
+    """
     known: dict[str, list[tuple[str, dataclasses.Field]]] = {}
     for title, kind in _GROUPS:
         for field in dataclasses.fields(kind):
-            if field.name not in _NOT_FLAGS:
+            if field.name not in (*_NOT_FLAGS, *but):
                 known.setdefault(field.name, []).append((title, field))
     titles = ("the run", _BOTH, "AlphaZero", "PPO")
     groups = {title: parser.add_argument_group(title) for title in titles}

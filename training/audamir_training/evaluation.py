@@ -18,9 +18,10 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 from audamir_envs import registry
-from audamir_envs.agents.base import BatchAgent
+from audamir_envs.agents.base import Agent
 from audamir_envs.core import Array, Environment, Pytree, State
 from audamir_envs.sampling import sample_legal
+from audamir_training import opponents
 from audamir_training.devices import AXIS
 from audamir_training.programs import Program
 
@@ -62,7 +63,7 @@ class Match:
     """
 
     env: Environment
-    level: BatchAgent
+    level: Agent
     games: int
     opening_plies: int  # which nobody chose, at the beginning of every game
     max_plies: int
@@ -93,7 +94,7 @@ def environment(env_id: str, options: str) -> Environment:
 def two_player_match(
     env: Environment,
     learner: Learner,
-    opponent: BatchAgent,
+    opponent: Agent,
     games: int,
     opening_plies: int,
     max_plies: int,
@@ -130,7 +131,9 @@ def two_player_match(
             mine, theirs, ply = carry
             key, other_key = jax.random.split(jax.random.fold_in(play_key, ply))
             mine = step(mine, learner(parameters, mine.states, key), opening_plies + ply)
-            theirs = step(theirs, _act(opponent, theirs.states, _keys(other_key, numbers)), opening_plies + ply)
+            theirs = step(
+                theirs, opponents.act(opponent, theirs.states, _keys(other_key, numbers)), opening_plies + ply
+            )
             return theirs, mine, ply + 1
 
         a, b, plies = jax.lax.while_loop(going_on, play, (side, side, jnp.int32(0)))
@@ -148,7 +151,7 @@ def two_player_match(
 def rotated_match(
     env: Environment,
     learner: Learner,
-    opponent: BatchAgent,
+    opponent: Agent,
     games: int,
     max_plies: int,
     mesh: Mesh,
@@ -182,7 +185,7 @@ def rotated_match(
             action = jnp.where(
                 states.current_player == seats,
                 learner(parameters, states, keys[0]),
-                _act(opponent, states, _keys(keys[1], games)),
+                opponents.act(opponent, states, _keys(keys[1], games)),
             )
             dice = _keys(keys[2], games)
             chance = jax.vmap(env.chance_of)(states, action, dice) if told else None
@@ -254,13 +257,6 @@ class _Side(Pytree):
 def _keys(key: Array, numbers: Array) -> Array:
     """A key for each number."""
     return jax.vmap(lambda number: jax.random.fold_in(key, number))(numbers)
-
-
-def _act(agent: BatchAgent, states: State, keys: Array) -> Array:
-    """int32 [games]. A level that was learned decides for all at once, since it draws nothing; consumes keys."""
-    if agent.checksum is not None:
-        return agent.act_batch(states, keys[0])
-    return jax.vmap(agent.act)(states, keys)
 
 
 def _spread(play_here: Callable[..., Any], count: int, mesh: Mesh) -> Program:

@@ -25,12 +25,14 @@ def export(
     play: dict[str, Any] | None = None,
     force: bool = False,
     tell: metrics.Tell | None = None,
+    measured: tuple[str, list[dict[str, Any]]] | None = None,
 ) -> tuple[Path, Path]:
     """Writes the level (``zero.safetensors`` where the target is a folder) and ``card.md`` beside it.
 
     Args: last: the newest parameters instead of the best measured ones; play: the level's own defaults for its agents'
     settings, such as {"considered": 4}; force: also a level that has learned nothing; tell: called with a line for the
-    user where something of the run cannot be read.
+    user where something of the run cannot be read; measured: how and what was measured after training, results with the
+    fields of ``evaluation.Score``, in place of what was measured while training.
     Raises: FileNotFoundError for a folder without a run; FileExistsError for files there that are not as an export
     leaves them; CheckpointError; ValueError: other settings, a name that the run itself uses, a run that made no
     gradient step; OSError.
@@ -46,6 +48,8 @@ def export(
         arrays, header = _newest(folder, made, tell) if newest else _best(folder)
         check_play(header["env"], play or {})
         header |= {"commit": json.dumps(_commit())} | ({"play": json.dumps(play)} if play else {})
+        if measured:
+            header |= {"protocol": json.dumps(measured[0]), "results": json.dumps(measured[1])}
         write_tensors(made, arrays, header)
         level, text = made.read_bytes(), _card(made)
     if not force and json.loads(header["budget"]).get("gradient_steps") == 0:
@@ -184,6 +188,7 @@ def _card(path: Path) -> str:
         f"| {line['opponent']} | {line['score']:.3f} | {line['low']:.2f} to {line['high']:.2f} | {line['games']} |"
         for line in facts["results"]
     ]
-    table = ["Measured while training, seats balanced:", "", "| against | score | 95 % | games |", "|---|---|---|---|"]
+    how = facts.get("protocol", "while training, seats balanced")
+    table = [f"Measured {how}:", "", "| against | score | 95 % | games |", "|---|---|---|---|"]
     measured = table + rows if rows else ["Not measured while training."]
     return "\n".join([*describe(path.stem, facts), "", *measured, ""])

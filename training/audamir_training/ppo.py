@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,12 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from audamir_envs import registry
-from audamir_envs.agents.loading import make_agent
 from audamir_envs.autoreset import auto_reset
 from audamir_envs.core import Array, Environment, Pytree, State
 from audamir_envs.learned.checkpoints import save_level
 from audamir_envs.learned.search import mask_logits
 from audamir_envs.learning import Variant
-from audamir_training import evaluation, games, ppo_learning, ppo_play
+from audamir_training import evaluation, games, opponents, ppo_learning, ppo_play
 from audamir_training.devices import AXIS
 from audamir_training.display import figure
 from audamir_training.ppo_network import PolicyNetwork
@@ -56,7 +55,8 @@ class PPO:
         self.shares = np.array([variant.share for variant in self.variants])
         self.chance = games.learning_of(settings.env).chance
         self.policy = PolicyNetwork(self.variants[0].env, settings.channels, settings.blocks)
-        self.levels = tuple(_level(settings.env, name) for name in settings.levels.split(",") if name)
+        self.initial: Any = None  # parameters to start from instead of drawn ones
+        self.levels = tuple(_level(settings.env, name) for name in opponents.split(settings.levels))
         self.mix = _mix(settings, len(self.levels), mesh.size)
         self.shown: tuple[Environment, Shown] | None = None
         self.optimiser = ppo_learning.make_optimiser(settings)
@@ -70,6 +70,8 @@ class PPO:
         """The state before the first iteration, from ``settings.seed``."""
         key = jax.random.key(self.settings.seed)
         parameters = self.policy.init(jax.random.fold_in(key, 0))
+        if self.initial is not None:
+            parameters = jax.tree.map(jnp.array, self.initial)
         pool = max(1, self.settings.snapshots)
         learner = ppo_learning.PPOLearner(
             parameters=parameters,
@@ -145,7 +147,7 @@ class PPO:
         A game of chance is played under the first variant's options, any other one under ``evaluate_options``, from
         two random plies. Args: count: of games.
         """
-        name, at, layouts = opponent.partition("@")
+        name, at, layouts = (opponent, "", "") if os.path.isfile(opponent) else opponent.partition("@")
         variant = games.variants(self.settings.env, layouts)[0] if at else self.variants[0]
         env = variant.env
         if not env.stochastic and not at:
@@ -156,7 +158,7 @@ class PPO:
             said = self.policy.apply(env.num_actions, parameters, states.observation)
             return jnp.argmax(mask_logits(said.logits, states.legal_action_mask), axis=-1).astype(jnp.int32)
 
-        level: Any = make_agent(env, name)
+        level = opponents.load(env, name)
         if env.stochastic:
             return evaluation.rotated_match(env, learner, level, count, variant.longest, self.mesh, told)
         limit = min(env.max_steps, 2 * variant.longest)
@@ -308,11 +310,11 @@ class PPO:
 
 
 def _level(env_id: str, name: str) -> Any:
-    """A scripted level by name. Raises: ValueError."""
-    scripted = registry.part(env_id, "scripted").AGENTS
-    if name not in scripted:
-        raise ValueError(f"levels: {name!r} is not valid: use {', '.join(scripted)}")
-    return make_agent(env_id, name)
+    """A level to train against. Raises: ValueError."""
+    try:
+        return opponents.load(env_id, name)
+    except ValueError as error:
+        raise ValueError(f"levels={name!r} is not valid: {error}") from None
 
 
 def _mix(settings: PPOSettings, levels: int, devices: int) -> ppo_play.Mix:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from audamir_envs.agents.base import Agent
 from audamir_envs.autoreset import AutoReset, AutoResetState
 from audamir_envs.core import Array, Environment, Pytree, State
+from audamir_training import opponents
 from audamir_training.watching import Shown
 
 Evaluate = Callable[[Array], Any]
@@ -171,7 +172,7 @@ def play(
         for number, level in enumerate(levels):
             start = mix.alone + mix.snapshots + number * mix.scripted
             seats, own_keys = part((state, keys), start, mix.scripted)
-            chosen.append(jax.vmap(level.act)(seats, own_keys).reshape(groups, mix.scripted))
+            chosen.append(opponents.act(level, seats, own_keys).astype(jnp.int32).reshape(groups, mix.scripted))
         return jnp.concatenate(chosen, axis=1).reshape(-1)
 
     def step(carry: tuple[Lanes, Array, Array], number: Array) -> tuple[Any, tuple[Decisions, dict[str, Array], Shown]]:

@@ -20,7 +20,7 @@ from audamir_envs import files
 from audamir_envs.core import Array, Environment
 from audamir_envs.intervals import wilson
 from audamir_envs.learned.tensors import CheckpointError
-from audamir_training import devices, storage
+from audamir_training import devices, opponents, storage
 from audamir_training.display import Display
 from audamir_training.evaluation import Match, Score
 from audamir_training.metrics import FILE, Metrics
@@ -135,7 +135,7 @@ class Run:
         self.display, self.facts, self.origin, self.trackers = display, facts, origin, trackers
         self.progress = Progress()
         self.saving = saving or threading.Lock()
-        names = [name for name in settings.opponents.split(",") if name] if settings.evaluate_minutes else []
+        names = opponents.split(settings.opponents) if settings.evaluate_minutes else []
         if record and not names:
             raise ValueError("there are no evaluations to record: evaluate_minutes is 0, or opponents are none")
         told = record is not None

@@ -1,6 +1,6 @@
 """AlphaZero's play: many games at once, each ply searched, written to the replay.
 
-The lanes of a group are used in this order: first those in which a scripted level plays a seat, then those in which an
+The lanes of a group are used in this order: first those in which another level plays a seat, then those in which an
 earlier self does, then those in which the learner plays both.
 """
 
@@ -18,6 +18,7 @@ from audamir_envs.learned.networks import Evaluate
 from audamir_envs.learned.search import SearchConfig, Searched, search
 from audamir_envs.learning import Variant
 from audamir_envs.sampling import sample_legal
+from audamir_training import opponents
 from audamir_training.games import ownership, start_of
 from audamir_training.pools import Pool, draw_opponents, evaluate_each
 from audamir_training.replay import Plies
@@ -56,7 +57,7 @@ class PlaySettings:
     noise_floor: float
     fork_share: float = 0.0
     group: int = 1  # lanes of a group
-    against: int = 0  # of these, how many a scripted level plays a seat in
+    against: int = 0  # of these, how many another level plays a seat in
     pooled: int = 0  # and how many an earlier self
 
 
@@ -149,14 +150,14 @@ def _with_part(settings: PlaySettings, leaf: Array, first: int, part: Array) -> 
 def with_level_moves(
     variant: Variant, settings: PlaySettings, level: Agent, lanes: Lanes, action: Array, keys: Array
 ) -> tuple[Array, Array]:
-    """The actions, int32 [lanes], with a scripted level's own where it is to move; and bool [lanes]: where that is.
+    """The actions, int32 [lanes], with a level's own where it is to move; and bool [lanes]: where that is.
 
     Args: action: int32 [lanes] of the learner; keys [lanes], consumed.
     """
     here = jax.tree.map(lambda leaf: _part(settings, leaf, 0, settings.against), (lanes, action, keys))
     seats, own, level_keys = here
     moves = jax.vmap(variant.env.mover)(seats.game) == other_seat(seats.number, settings.group)
-    chosen = jax.vmap(level.act)(jax.vmap(variant.env.state_of)(seats.game), level_keys).astype(action.dtype)
+    chosen = opponents.act(level, jax.vmap(variant.env.state_of)(seats.game), level_keys).astype(action.dtype)
     action = _with_part(settings, action, 0, jnp.where(moves, chosen, own))
     return action, _with_part(settings, jnp.zeros(action.shape, jnp.bool_), 0, moves)
 

@@ -63,10 +63,8 @@ class AlphaZeroSettings:
     )
     pool: int = setting(8, "earlier selves to play against; who still wins is drawn more often")
     pool_iterations: int = setting(50, "between two of them")
-    level_share: float = setting(
-        0.0, "of lanes in which a scripted level plays a seat, in whole lanes of a group", *SHARE
-    )
-    level: str = setting("strong", "the scripted level of level_share")
+    level_share: float = setting(0.0, "of lanes in which another level plays a seat, in whole lanes of a group", *SHARE)
+    level: str = setting("strong", "the level of level_share: any agent's text")
 
     batch: int = setting(256, "positions of a gradient step, over all devices")
     microbatch: int = setting(64, "positions whose gradient is taken at once on a device; no effect on the result")
@@ -108,8 +106,8 @@ class PPOSettings:
     snapshot_share: float = setting(0.25, "of lanes in which a snapshot plays some seats", *SHARE)
     snapshots: int = setting(10, "earlier selves to play against", least=0)
     snapshot_iterations: int = setting(15, "between two snapshots")
-    level_share: float = setting(0.0, "of lanes in which a scripted level plays some seats", *SHARE)
-    levels: str = setting("normal,strong", "scripted levels to play against while training, by commas; empty: none")
+    level_share: float = setting(0.0, "of lanes in which other levels play some seats", *SHARE)
+    levels: str = setting("normal,strong", "levels to play against while training, by commas; empty: none")
     maps: int = setting(512, "maps drawn together")
     opening_plies: int = setting(4, "a game without chance opens with 0 to so many random plies", least=0)
     evaluate_options: str = setting("", "environment options of evaluations, such as side=5,komi=0")
