@@ -97,7 +97,7 @@ def test_games_of_a_run_hold_the_moves_of_the_level(run) -> None:
     ("changes", "message"),
     [
         ({"level_share": 1.5}, r"level_share=1\.5 is not valid: use a number from 0 to 1"),
-        ({"level": "zero"}, "level='zero' is not valid: use weak, normal, strong"),
+        ({"level": "nobody"}, "level='nobody' is not valid: unknown agent 'nobody' for stigmergy-v0: use random, weak"),
     ],
 )
 def test_settings_of_the_level_are_checked(changes: dict, message: str) -> None:

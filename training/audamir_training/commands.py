@@ -1,4 +1,7 @@
-"""``audamir train``, ``audamir plot`` and ``audamir export`` (and what ``exploit`` shares with them), found by their entry points; each takes its own words."""
+"""``audamir train``, ``audamir plot`` and ``audamir export``, found by their entry points; each takes its own words.
+
+``exploiting`` shares their parser and their settings.
+"""
 
 from __future__ import annotations
 

@@ -131,9 +131,8 @@ def two_player_match(
             mine, theirs, ply = carry
             key, other_key = jax.random.split(jax.random.fold_in(play_key, ply))
             mine = step(mine, learner(parameters, mine.states, key), opening_plies + ply)
-            theirs = step(
-                theirs, opponents.act(opponent, theirs.states, _keys(other_key, numbers)), opening_plies + ply
-            )
+            answer = opponents.act(opponent, theirs.states, _keys(other_key, numbers))
+            theirs = step(theirs, answer, opening_plies + ply)
             return theirs, mine, ply + 1
 
         a, b, plies = jax.lax.while_loop(going_on, play, (side, side, jnp.int32(0)))

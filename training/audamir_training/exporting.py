@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from audamir_envs.learned.checkpoints import CheckpointError, check_play, read_t
 from audamir_training import metrics, storage
 from audamir_training.algorithms import build
 from audamir_training.runs import BEST, LEARNER, STATE, Progress
+from audamir_training.settings import EXPLOITS
 
 
 def export(
@@ -25,14 +27,14 @@ def export(
     play: dict[str, Any] | None = None,
     force: bool = False,
     tell: metrics.Tell | None = None,
-    measured: tuple[str, list[dict[str, Any]]] | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> tuple[Path, Path]:
     """Writes the level (``zero.safetensors`` where the target is a folder) and ``card.md`` beside it.
 
     Args: last: the newest parameters instead of the best measured ones; play: the level's own defaults for its agents'
     settings, such as {"considered": 4}; force: also a level that has learned nothing; tell: called with a line for the
-    user where something of the run cannot be read; measured: how and what was measured after training, results with the
-    fields of ``evaluation.Score``, in place of what was measured while training.
+    user where something of the run cannot be read; more: what else the header says, JSON each, such
+    as other ``results`` and the ``protocol`` by which they were measured.
     Raises: FileNotFoundError for a folder without a run; FileExistsError for files there that are not as an export
     leaves them; CheckpointError; ValueError: other settings, a name that the run itself uses, a run that made no
     gradient step; OSError.
@@ -48,8 +50,7 @@ def export(
         arrays, header = _newest(folder, made, tell) if newest else _best(folder)
         check_play(header["env"], play or {})
         header |= {"commit": json.dumps(_commit())} | ({"play": json.dumps(play)} if play else {})
-        if measured:
-            header |= {"protocol": json.dumps(measured[0]), "results": json.dumps(measured[1])}
+        header |= {name: json.dumps(fact) for name, fact in (more or {}).items()}
         write_tensors(made, arrays, header)
         level, text = made.read_bytes(), _card(made)
     if not force and json.loads(header["budget"]).get("gradient_steps") == 0:
@@ -168,6 +169,13 @@ def describe(name: str, facts: dict[str, Any], machine: str = "") -> list[str]:
     given = {name: value for name, value in facts["settings"].items() if name != "env" and value != ""}
     if "iterations" in facts["budget"]:  # the same iteration has the same parameters, whatever the minutes
         given |= {"iterations": facts["budget"]["iterations"], "minutes": 100_000}
+    command = f"audamir train {facts['env']}"
+    if "exploit" in facts:
+        agent, start = facts["exploit"]["agent"], facts["exploit"]["from"]
+        command = (
+            f"audamir exploit {facts['env']} {shlex.quote(agent)}{f' --from {shlex.quote(start)}' if start else ''}"
+        )
+        given = {name: value for name, value in given.items() if name not in EXPLOITS}
     changed = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
     source = facts["commit"]
     defaults = ", ".join(f"`{name}={value}`" for name, value in facts.get("play", {}).items())
@@ -178,7 +186,7 @@ def describe(name: str, facts: dict[str, Any], machine: str = "") -> list[str]:
         f"- Network: {network}; {facts['parameters']:,} parameters",
         f"- Training: {' '.join(trained)}; {source if source.startswith('version') else f'commit {source}'}",
         *([f"- Plays with {defaults} unless told otherwise"] if defaults else []),
-        f"- Reproduce (with the settings it ended with): `audamir train {facts['env']} {changed} --out runs/again`",
+        f"- Reproduce (with the settings it ended with): `{command} {changed} --out runs/again`",
     ]
 
 

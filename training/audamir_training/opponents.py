@@ -32,7 +32,7 @@ class Asked(BatchAgent):
 
 
 def split(texts: str) -> list[str]:
-    """The agents of a setting that separates them by commas: what follows as ``setting=value`` belongs to the one before.
+    """The agents of a setting that separates them by commas; ``setting=value`` belongs to the one before it.
 
     >>> split("weak,zero:simulations=8,considered=4,normal@4")
     ['weak', 'zero:simulations=8,considered=4', 'normal@4']

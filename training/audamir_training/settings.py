@@ -7,6 +7,8 @@ import math
 from typing import Any
 
 SHARE = (0, 1)  # the range of a share or a probability
+# Fields that audamir exploit sets itself.
+EXPLOITS = ("level", "levels", "level_share", "pool_share", "snapshot_share", "opponents")
 LAYOUTS = "what to play, as the game says; empty: what is usual"
 
 
