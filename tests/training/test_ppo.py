@@ -174,7 +174,7 @@ def test_settings_that_do_not_fit_are_refused() -> None:
         ({"batch": 128}, "at most lanes times steps"),
         ({"level_share": -1.0}, "level_share=-1.0 is not valid: use a number from 0 to 1$"),
         ({"level_share": float("nan")}, "level_share=nan is not valid: use a number from 0 to 1$"),
-        ({"levels": "nobody"}, "levels='nobody' is not valid: unknown agent 'nobody' for principalities-v0: use random"),
+        ({"levels": "nobody"}, "levels='nobody' is not valid: unknown agent 'nobody' for principalities-v0"),
         ({"groups": 0}, "groups=0 is not valid: use a whole number from 1 to"),
         ({"snapshots": -1}, "snapshots=-1 is not valid: use a whole number from 0 to"),
     ):
