@@ -17,6 +17,7 @@ class Match:
     """Games that are always the same."""
 
     compile_seconds = 0.0
+    level = None
 
     def __init__(self, games: int) -> None:
         self.games = games
@@ -32,6 +33,7 @@ class Counting:
     settings = TINY
     newer = ()
     shown = None
+    opponents = ()
 
     def __init__(self, interrupt_at: int = -1, number: int = signal.SIGTERM) -> None:
         self.interrupt_at, self.signal = interrupt_at, number

@@ -60,6 +60,7 @@ class AlphaZero:
         self.play_settings = _play_settings(settings)
         self.initial: Any = None  # parameters to start from instead of drawn ones
         self.level = _level(settings)
+        self.opponents = () if self.level is None else (self.level,)
         self.optimiser = learning.make_optimiser(settings)
         self.length = max(1, settings.replay_positions // (settings.lanes * settings.plies)) * settings.plies
         self.shown: tuple[Environment, Shown] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import jax
 import jax.numpy as jnp
@@ -16,19 +17,38 @@ from audamir_envs.core import Array, Environment, State
 
 
 class Asked(BatchAgent):
-    """A NumPy policy that a program calls back. It sees the positions of all lanes, whoever moves there."""
+    """A NumPy policy that a program calls back. It sees the positions of all lanes, whoever moves there.
+
+    An error inside a program would be told by JAX in its own words, and again when Python ends: ``fault`` keeps it, and
+    the games go on anyhow until somebody looks there (``raise_faults``).
+    """
 
     def __init__(self, policy: CallableAgent) -> None:
         self.policy, self.name = policy, policy.name
+        self.fault: Exception | None = None
 
     def act_batch(self, states: State, key: Array) -> Array:
-        """int32 [batch]. Raises, when the program runs: ValueError, of which JAX makes an error of its own."""
+        """int32 [batch]."""
         del key
         shape = jax.ShapeDtypeStruct(states.current_player.shape, jnp.int32)
         return jax.pure_callback(self._ask, shape, states.observation, states.legal_action_mask)
 
     def _ask(self, observation: Array, action_mask: Array) -> np.ndarray:
-        return self.policy.act_numpy(np.asarray(observation), np.asarray(action_mask))
+        mask = np.asarray(action_mask)
+        try:
+            if self.fault is None:
+                return self.policy.act_numpy(np.asarray(observation), mask)
+        except Exception as error:  # whatever a policy of somebody else raises
+            self.fault = error
+        return np.argmax(mask, axis=1).astype(np.int32)
+
+
+def raise_faults(agents: Iterable[Agent]) -> None:
+    """Raises what a NumPy policy among them has raised, or was refused for: ValueError, or any error of its own."""
+    for agent in agents:
+        fault = getattr(agent, "fault", None)
+        if fault is not None:
+            raise fault
 
 
 def split(texts: str) -> list[str]:
@@ -77,9 +97,3 @@ def check(env: Environment, agent: Agent) -> None:
     except Exception as error:  # whatever an agent of somebody else raises
         why = (str(error).splitlines() or [""])[0] or type(error).__name__
         raise ValueError(f"agent {agent.name!r} cannot be compiled, so nobody can train against it: {why}") from error
-
-
-def policys_error(error: Exception) -> ValueError | None:
-    """What a NumPy policy was refused for while a program ran, from JAX's error."""
-    found = re.findall(r"ValueError: (agent .*)", str(error))
-    return ValueError(found[-1]) if found else None

@@ -57,6 +57,7 @@ class PPO:
         self.policy = PolicyNetwork(self.variants[0].env, settings.channels, settings.blocks)
         self.initial: Any = None  # parameters to start from instead of drawn ones
         self.levels = tuple(_level(settings.env, name) for name in opponents.split(settings.levels))
+        self.opponents = self.levels
         self.mix = _mix(settings, len(self.levels), mesh.size)
         self.shown: tuple[Environment, Shown] | None = None
         self.optimiser = ppo_learning.make_optimiser(settings)

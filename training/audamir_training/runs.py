@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from audamir_envs import files
+from audamir_envs.agents.base import Agent
 from audamir_envs.core import Array, Environment
 from audamir_envs.intervals import wilson
 from audamir_envs.learned.tensors import CheckpointError
@@ -40,6 +41,7 @@ class Algorithm(Protocol):
 
     name: str
     settings: Any  # a frozen dataclass of plain values
+    opponents: tuple[Agent, ...]  # that it trains against, beside its own earlier selves
     newer: tuple[str, ...]  # beginnings of the names of leaves that states of older versions lack
     shown: tuple[Environment, Shown] | None  # what one lane of each device played in the last iteration
 
@@ -192,6 +194,7 @@ class Run:
             if done or stop:
                 break
             state, measured = algorithm.iterate(state)
+            opponents.raise_faults(algorithm.opponents)
             iteration = algorithm.iteration(state)
             if self._last_game and algorithm.shown and algorithm.shown[0].chance_shape is not None:
                 self._last_game.see(algorithm.shown[0], first_lane(algorithm.shown[1]))
@@ -305,6 +308,7 @@ class Run:
 
     def _save(self, state: Any) -> None:
         arrays = devices.on_host(state)
+        opponents.raise_faults(self.algorithm.opponents)  # before it is saved
         if not devices.is_writer():
             return
         self.progress.lines = len(self._metrics.lines) if self._metrics else 0
@@ -325,6 +329,7 @@ class Run:
         for name, match in self._matches.items():
             # Iterations give the key: a resumed run repeats the games of an uninterrupted one.
             shares, unfinished, taken = devices.on_host(match(parameters, jax.random.key(iteration)))
+            opponents.raise_faults([match.level])
             if self._recorder:
                 positions = self.algorithm.positions(state)
                 self._recorder.write(name, match, iteration, positions, unfinished, taken)
