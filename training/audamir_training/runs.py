@@ -142,7 +142,8 @@ class Run:
             raise ValueError("there are no evaluations to record: evaluate_minutes is 0, or opponents are none")
         told = record is not None
         self._matches = {name: algorithm.match(name, settings.evaluate_games, told) for name in names}
-        self._last_game = LastGame(folder, algorithm.name) if devices.is_writer() else None
+        alone = "exploit" not in facts  # else somebody else has a seat in every game: it is none of self-play
+        self._last_game = LastGame(folder, algorithm.name) if devices.is_writer() and alone else None
         self._recorder = Recorder(record, algorithm.name) if record and devices.is_writer() else None
         self._metrics: Metrics | None = None
         self._board: TensorBoard | None = None
