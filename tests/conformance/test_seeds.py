@@ -96,7 +96,7 @@ def check(env_id, play, chosen):
 
 
 def test_a_seed_means_the_same_game():
-    check("principalities-v0", pettingzoo, SETTINGS[1:3])
+    check("principalities-v0", pettingzoo, SETTINGS[2:3])  # that which once changed games; the others are slow
 
 
 @pytest.mark.slow
