@@ -148,7 +148,9 @@ class AlphaZero:
             positions=positions,
             games=state.games + played["games"].astype(jnp.int32),
         )
-        self.shown = self.variants[number].env, shown
+        played_by = self.play_settings
+        if played_by.against + played_by.pooled < played_by.group:  # else nobody plays himself
+            self.shown = self.variants[number].env, shown
         extra = {"all_games": state.games.astype(jnp.float32), "play_over_network": jnp.float32(overhead)}
         return state, played | learned | extra
 

@@ -109,7 +109,8 @@ class PPO:
             positions=state.positions + self.settings.lanes * self.settings.steps,
             games=state.games + measured["games"].astype(jnp.int32),
         )
-        self.shown = self.variants[number].env, shown
+        if self.mix.alone:  # else nobody plays himself
+            self.shown = self.variants[number].env, shown
         return state, measured | {"all_games": state.games.astype(jnp.float32)}
 
     def compile_seconds(self) -> float:

@@ -43,7 +43,8 @@ class Algorithm(Protocol):
     settings: Any  # a frozen dataclass of plain values
     opponents: tuple[Agent, ...]  # that it trains against, beside its own earlier selves
     newer: tuple[str, ...]  # beginnings of the names of leaves that states of older versions lack
-    shown: tuple[Environment, Shown] | None  # what one lane of each device played in the last iteration
+    # What one lane of each device played in the last iteration; None where nobody plays himself.
+    shown: tuple[Environment, Shown] | None
 
     def compile_seconds(self) -> float:
         """Spent on compiling so far, matches not counted."""
@@ -142,8 +143,7 @@ class Run:
             raise ValueError("there are no evaluations to record: evaluate_minutes is 0, or opponents are none")
         told = record is not None
         self._matches = {name: algorithm.match(name, settings.evaluate_games, told) for name in names}
-        alone = "exploit" not in facts  # else somebody else has a seat in every game: it is none of self-play
-        self._last_game = LastGame(folder, algorithm.name) if devices.is_writer() and alone else None
+        self._last_game = LastGame(folder, algorithm.name) if devices.is_writer() else None
         self._recorder = Recorder(record, algorithm.name) if record and devices.is_writer() else None
         self._metrics: Metrics | None = None
         self._board: TensorBoard | None = None
