@@ -71,7 +71,7 @@ def test_top_help(audamir):
         (("evaluate", "colony-v0", "weak", "strong:depth=deep"), "use 1, or an integer from 3"),
         (("evaluate", "colony-v0", "weak", "weak:slip=often"), "use a number from 0 to 1"),
         (("solve", "tally-v0"), "stigmergy-v0"),
-        (("solve", "stigmergy-v0", "--side", "2", "--save", "/"), "use the name of a file"),
+        (("solve", "stigmergy-v0", "--side", "2", "--save", "/"), "is a folder"),
         (("play", "tally-v0", "--seat", "2"), "use 0 to 1"),
         (("play", "tally-v0", "weak", "weak"), "give one opponent"),
         (("play", "tally-v0", "weak", "--seat", "0", "weak"), "give one opponent"),
