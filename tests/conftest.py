@@ -1,24 +1,24 @@
 """Every test runs under strict dtype promotion, without implicit rank promotion, on two CPU devices."""
 
-import mmap
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
-from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 import jax
-import jaxlib
 import pytest
 
 from audamir_envs import compilation
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
+_FLAGS = "AUDAMIR_TEST_XLA_FLAGS"
 _OWN: list[str] = []  # the folder of compiled programs, in the process that has made it
 
 
@@ -43,18 +43,24 @@ def pytest_configure(config: pytest.Config) -> None:
 def _quick_compilation() -> str:
     """The flags that shorten compiling most (measured: to a half), of those that the installed XLA knows.
 
-    One that it does not know would end the process, and they come and go with its versions.
+    One that it does not know ends the process, and they come and go with its versions: another process tries them.
     """
-    wanted = {
-        "xla_backend_optimization_level": 0,
-        "xla_cpu_use_fusion_emitters": "false",  # their own compiler takes as long as all the rest
-        "xla_cpu_parallel_codegen_split_count": 1,
-    }
-    known = set()
-    for library in Path(jaxlib.__file__).parent.glob("*.so"):
-        with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-            known |= {flag for flag in wanted if text.find(flag.encode()) >= 0}
-    return "".join(f" --{flag}={wanted[flag]}" for flag in wanted if flag in known)
+    if _FLAGS not in os.environ:  # workers inherit what the first process has found
+        wanted = (
+            " --xla_backend_optimization_level=0",
+            " --xla_cpu_parallel_codegen_split_count=1",
+            " --xla_cpu_use_fusion_emitters=false",  # their own compiler takes as long as all the rest
+        )
+        tried = ["".join(wanted), *wanted]
+        known = [flags for flags in tried[:1] if _known(flags)] or [flags for flags in tried[1:] if _known(flags)]
+        os.environ[_FLAGS] = "".join(known)
+    return os.environ[_FLAGS]
+
+
+def _known(flags: str) -> bool:
+    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    program = "import jax; jax.jit(lambda x: x + 1)(1.0)"
+    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True).returncode == 0
 
 
 def pytest_unconfigure() -> None:
