@@ -31,18 +31,25 @@ class Games:
     def repeated(self) -> int:
         """How many games are others once more, move for move as far as their ends tell, and so no new evidence.
 
-        That is so where agents that draw nothing play from one start: then all games with the same seats are equal.
-        Where any two of them differ somebody draws, and games that happen to be equal are independent all the same.
+        That is so where agents that draw nothing play from one start: then all games with the same seats, of which the
+        same one begins, are equal. Where any two of them differ somebody draws, and games that happen to be equal are
+        independent all the same.
         """
-        seatings, seating = np.unique(self.seats, axis=0, return_inverse=True)
-        said = set(zip(seating.ravel().tolist(), ends(self, slice(None)), strict=True))
-        return len(self.plies) - len(seatings) if len(said) == len(seatings) else 0
+        seating = self._seating()
+        kinds = len(np.unique(seating))
+        said = set(zip(seating.tolist(), ends(self, slice(None)), strict=True))
+        return len(self.plies) - kinds if len(said) == kinds else 0
+
+    def _seating(self) -> np.ndarray:
+        """int [games]: equal numbers for games with the same seats and the same one to begin."""
+        rows = np.column_stack([self.seats, self.starter])
+        return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
 
     def groups(self, mirrored: bool) -> np.ndarray:
         """int [games]: equal numbers for games that are not independent of each other: games of one opening of a book,
         of one start where they are mirrored, and of one seating where games are ``repeated``."""
         if self.repeated():
-            return np.unique(self.seats, axis=0, return_inverse=True)[1].ravel()
+            return self._seating()
         if self.places is not None:
             return self.places
         return self.starts if mirrored else np.arange(len(self.plies))

@@ -6,8 +6,8 @@ draws: 0, 1/4, 1/2, 3/4, 1), since its two games are not independent; and as the
 hypothesis is judged by the likeliest chances that have its mean (the generalised ratio, after M. Van den Bergh).
 
 Pairs are judged in the order of the list of games, not in that in which they end, so that short games count no more
-than long ones; games behind the pair that decides are dropped. While all pairs are one and the same, move for move,
-they count as one: agents that draw nothing repeat it for ever where they always start alike.
+than long ones; games behind the pair that decides are dropped. While all pairs in which the same seat begins are one
+and the same, move for move, they count as one: agents that draw nothing repeat it for ever where they start alike.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ class Match:
         self.counts = np.zeros(len(SCORES), np.int64)
         self.ratio = 0.0
         self._pairs = 0  # judged so far
-        self._seen: set[tuple[bytes, ...]] = set()
+        self._once = np.zeros(len(SCORES), np.int64)  # as counts, each pair once that was seen before move for move
+        self._seen: dict[int, set[tuple[bytes, ...]]] = {}  # pairs by the seat that began
 
     def enough(self, results: Results) -> int | None:
         """How many games of the list decide it, or show that nothing new will come; None while they do not.
@@ -113,17 +114,23 @@ class Match:
             self._pairs += 1
             seats = self.first[games].tolist()
             pair = tuple(end for _, end in sorted(zip(seats, ends(results, games), strict=True)))
-            self._seen.add(pair)
-            score = results.shares[games, self.first[games]].mean()
-            self.counts[int(np.abs(SCORES - score).argmin())] += 1
-            known = self.counts if len(self._seen) > 1 else np.sign(self.counts)
-            self.ratio = float(self.test.llr(known))
+            place = int(np.abs(SCORES - results.shares[games, self.first[games]].mean()).argmin())
+            seen = self._seen.setdefault(int(results.starter[games[0]]), set())
+            self.counts[place] += 1
+            self._once[place] += pair not in seen
+            seen.add(pair)
+            self.ratio = float(self.test.llr(self._once if self._alike else self.counts))
         return 2 * self._pairs if self._over else None
 
     @property
     def _over(self) -> bool:
         lower, upper = self.test.bounds
-        return not lower < self.ratio < upper or (len(self._seen) == 1 and self._pairs >= _NOTHING_NEW)
+        return not lower < self.ratio < upper or (self._alike and self._pairs >= _NOTHING_NEW)
+
+    @property
+    def _alike(self) -> bool:
+        """Whether all pairs with the same seat to begin are one and the same so far."""
+        return all(len(pairs) == 1 for pairs in self._seen.values())
 
     def to_json(self) -> dict[str, Any]:
         """The test, its bounds, what was seen, and which hypothesis is ``accepted``: elo0, elo1 or null."""

@@ -91,7 +91,8 @@ def report(result: Evaluation) -> None:
         if test["accepted"]:
             print(f"{told}{test[test['accepted']]:g} is accepted after {result.games} games")
         else:
-            print(f"{told}not decided by {result.games} games")
+            once = ", each opening of the book once" if settings["openings"].startswith("book") else ""
+            print(f"{told}not decided by {result.games} games{once}")
         if result.repeated:
             print(
                 "all pairs are one and the same, which counted once: these agents need openings (--openings random:2)"

@@ -95,6 +95,15 @@ def test_one_pair_over_and_over_is_one_observation():
     assert opened.sprt["accepted"] == "elo1"
 
 
+def test_one_pair_for_each_seat_that_begins_is_as_many_observations():
+    env = Tally(starter="random")
+    alike = arena.evaluate(env, [High(), Low()], 1000, sprt=arena.Sprt(0, 400), openings="none", batch=64)
+    assert alike.sprt["accepted"] is None
+    assert alike.games == 200
+    assert alike.repeated == 196  # whoever sits where and begins: four games
+    assert alike.sprt["llr"] == pytest.approx(float(arena.Sprt(0, 400).llr([0, 0, 0, 0, 2])), abs=1e-4)
+
+
 def test_each_opening_of_a_book_is_played_once():
     env = audamir_envs.make("stigmergy-v0", side=3, komi=4)
     book = arena.Book(env, tuple(arena.Opening(text, 0.0, None) for text in TEXTS), {})
