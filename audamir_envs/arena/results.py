@@ -35,30 +35,35 @@ class Games:
         same one begins, are equal. Where any two of them differ somebody draws, and games that happen to be equal are
         independent all the same.
         """
-        seating = self._seating()
-        kinds = len(np.unique(seating))
-        said = set(zip(seating.tolist(), ends(self, slice(None)), strict=True))
-        return len(self.plies) - kinds if len(said) == kinds else 0
+        first = self._first_alike()
+        if all(np.array_equal(fact, fact[first]) for fact in _facts(self)):  # mostly the first fact tells
+            return len(first) - len(np.unique(first))
+        return 0
 
-    def _seating(self) -> np.ndarray:
-        """int [games]: equal numbers for games with the same seats and the same one to begin."""
+    def _first_alike(self) -> np.ndarray:
+        """int [games]: the first game with the same seats and the same one to begin."""
         rows = np.column_stack([self.seats, self.starter])
-        return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+        _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        return first[number.ravel()]
 
     def groups(self, mirrored: bool) -> np.ndarray:
         """int [games]: equal numbers for games that are not independent of each other: games of one opening of a book,
         of one start where they are mirrored, and of one seating where games are ``repeated``."""
         if self.repeated():
-            return self._seating()
+            return self._first_alike()
         if self.places is not None:
             return self.places
         return self.starts if mirrored else np.arange(len(self.plies))
 
 
-def ends(games: Games | Results, which: Any) -> list[bytes]:
+def _facts(games: Games | Results) -> list[np.ndarray]:
+    """What is known of how games went, [games] in front of every shape."""
+    return [games.plies, games.starter, games.unfinished, games.shares, *jax.tree.leaves(games.final)]
+
+
+def ends(games: Results, which: np.ndarray) -> list[bytes]:
     """What some games' ends tell: who began, their lengths, results and last positions, as bytes for each game."""
-    facts = [games.starter, games.plies, games.unfinished, games.shares, *jax.tree.leaves(games.final)]
-    chosen = [np.ascontiguousarray(fact[which]) for fact in facts]
+    chosen = [np.ascontiguousarray(fact[which]) for fact in _facts(games)]
     count = len(chosen[0])
     rows = [fact.reshape(count, -1).view(np.uint8) for fact in chosen if fact.size]
     return [row.tobytes() for row in np.concatenate(rows, axis=1)]

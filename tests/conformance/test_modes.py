@@ -51,12 +51,16 @@ def test_without_implicit_rank_promotion(env_id):
             jax.eval_shape(program, states, keys)
 
 
-@pytest.mark.parametrize("env_id", CASES)
-def test_on_an_explicit_mesh_without_shard_map(env_id):
+def on_an_explicit_mesh(env_id):
     _, automatic, keys, states = made(env_id)
     mesh = jax.make_mesh((2,), ("devices",), axis_types=(AxisType.Explicit,))
     split = PartitionSpec("devices")
-    states, keys = jax.device_put((states, keys), jax.NamedSharding(mesh, split))
+    return automatic, mesh, split, *jax.device_put((states, keys), jax.NamedSharding(mesh, split))
+
+
+@pytest.mark.parametrize("env_id", CASES)
+def test_on_an_explicit_mesh_without_shard_map(env_id):
+    automatic, mesh, split, states, keys = on_an_explicit_mesh(env_id)
     with jax.set_mesh(mesh):
         for program in (*programs(env_id), lambda states, keys: jax.vmap(automatic.init)(keys)):
             found = jax.eval_shape(jax.sharding.auto_axes(program, out_sharding=split), states, keys)
@@ -65,10 +69,7 @@ def test_on_an_explicit_mesh_without_shard_map(env_id):
 
 @pytest.mark.parametrize("env_id", CASES)
 def test_inside_shard_map_on_an_explicit_mesh(env_id):
-    _, automatic, keys, states = made(env_id)
-    mesh = jax.make_mesh((2,), ("devices",), axis_types=(AxisType.Explicit,))
-    split = PartitionSpec("devices")
-    states, keys = jax.device_put((states, keys), jax.NamedSharding(mesh, split))
+    automatic, mesh, split, states, keys = on_an_explicit_mesh(env_id)
 
     def rollout(states, keys):
         def ply(state, _):

@@ -63,17 +63,14 @@ def vector(env_id):
     env = gymnasium.make_vec(
         name(env_id), num_envs=3, vectorization_mode="vector_entry_point", opponent="random", **CASES[env_id]
     )
-    observation, info = env.reset(seed=7)
-    seen = [np.asarray(observation).tobytes()]
-    for _ in range(3):
-        mask = np.asarray(info["action_mask"])
-        observation, reward, _, _, info = env.step(mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1))
-        seen.append((np.asarray(observation).tobytes(), np.asarray(reward).tobytes()))
-    return seen
+    return seen_in(env)
 
 
 def selfplay(env_id):
-    env = SelfPlayVectorEnv(audamir_envs.make(env_id, **CASES[env_id]), 3)
+    return seen_in(SelfPlayVectorEnv(audamir_envs.make(env_id, **CASES[env_id]), 3))
+
+
+def seen_in(env):
     observation, info = env.reset(seed=7)
     seen = [np.asarray(observation).tobytes()]
     for _ in range(3):

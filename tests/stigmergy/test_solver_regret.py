@@ -7,20 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from exploitable import First
 from stigmergy import plain
 
 from audamir_envs.agents import BatchAgent, RandomAgent, from_callable
 from audamir_envs.stigmergy import regret as grading
 from audamir_envs.stigmergy import solver
-
-
-class First(BatchAgent):
-    """Plays the legal action of the lowest number."""
-
-    name = "first"
-
-    def act(self, state, key):
-        return jnp.argmax(state.legal_action_mask).astype(jnp.int32)
 
 
 class Perfect(BatchAgent):
